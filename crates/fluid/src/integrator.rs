@@ -1,28 +1,28 @@
-//! The integrator: Heun's method with a fixed step, and a ring of past states between which it draws
-//! straight lines.
+//! The integrator: Heun's method with a fixed step, and linear interpolation in a ring of
+//! past states.
 //!
-//! The laws jump (a threshold, a limit), so a method of higher order would gain nothing.
+//! The laws are discontinuous (thresholds, limits), so a method of higher order would gain nothing.
 
 use super::law::{Law, Layout, Past, View};
 use sojourn_core::base::units::{Duration, Rate, Time};
 use sojourn_core::record::Samples;
 
-/// From where to integrate a law, and how.
+/// Initial state and step of an integration.
 #[derive(Clone, Copy, Debug)]
 pub struct Course<'a> {
-    /// The rate at which each flow starts; a flow that is not in it starts as the law says.
+    /// Initial rate of each flow; a missing entry is the initial rate of the law.
     pub initial_rates: &'a [Rate],
-    /// When each flow starts; a flow that is not in it starts at once.
+    /// Start of each flow; a flow with a missing entry starts at 0.
     pub starts: &'a [Time],
-    /// For how long to integrate.
+    /// Duration of the integration.
     pub duration: Duration,
-    /// The step of integration.
+    /// Step of the integration.
     pub step: Duration,
     /// Time between samples; rounded to whole steps.
     pub interval: Duration,
 }
 
-/// Past states, one a step; the oldest are forgotten.
+/// Past states, one per step; the oldest are overwritten.
 struct History {
     step: f64,
     states: Vec<f64>,
@@ -30,7 +30,7 @@ struct History {
     capacity: usize,
     /// Number of the newest state.
     newest: usize,
-    /// The instant that delays count back from.
+    /// Reference instant of delays.
     now: f64,
 }
 
@@ -60,7 +60,7 @@ impl History {
 impl Past for History {
     fn value(&self, place: usize, delay: f64) -> f64 {
         let oldest = (self.newest + 1).saturating_sub(self.capacity);
-        // Before the start everything was as it was then.
+        // Before the start, the state is the initial state.
         let steps = ((self.now - delay) / self.step).clamp(oldest as f64, self.newest as f64);
         let before = steps as usize;
         let after = (before + 1).min(self.newest);
@@ -69,7 +69,7 @@ impl Past for History {
     }
 }
 
-/// One variable's limits, for all places.
+/// Limits of a variable, for all indices.
 fn limits(law: &dyn Law, flows: usize) -> Vec<[f64; 2]> {
     let of = |variables: Vec<super::Variable>| {
         variables.into_iter().map(|variable| variable.limits).collect::<Vec<_>>()
@@ -79,7 +79,7 @@ fn limits(law: &dyn Law, flows: usize) -> Vec<[f64; 2]> {
     all
 }
 
-/// The run of a law from a start to an end.
+/// Integration of a law from its start to its end.
 struct Run<'a> {
     law: &'a dyn Law,
     layout: Layout,
@@ -90,7 +90,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The changes at an instant, of which none leads out of the limits.
+    /// Returns the derivatives at an instant, restricted to the limits.
     fn changes(&mut self, time: f64, state: &[f64], change: &mut [f64]) {
         change.fill(0.0);
         self.history.now = time;
@@ -103,7 +103,7 @@ impl Run<'_> {
         }
     }
 
-    /// Moves on by a step from an instant.
+    /// Advances the state by one step.
     fn step(&mut self, time: f64, scratch: &mut [Vec<f64>; 4]) {
         let [first, second, ahead, state] = scratch;
         let step = self.history.step;
@@ -121,7 +121,7 @@ impl Run<'_> {
         self.history.push(&self.state);
     }
 
-    /// Takes the queue, other shared variables, and each flow's rate and own variables.
+    /// Stores a sample of the queue, the other shared variables, and each flow's rate and variables.
     fn sample(&mut self, time: f64, probes: &[u32], samples: &mut Samples) {
         self.history.now = time;
         let (law, layout) = (self.law, self.layout);
@@ -141,12 +141,12 @@ impl Run<'_> {
     }
 }
 
-/// How many of a flow's first own variables are its rate: it is sampled once.
+/// Number of a flow's first variables that equal its rate, which is sampled once.
 fn has_rate(law: &dyn Law) -> usize {
     usize::from(law.own().first().is_some_and(|variable| variable.name == "rate_bps"))
 }
 
-/// The names of what is sampled, in order.
+/// Returns the names of the samples, in order.
 fn names(law: &dyn Law, flows: usize) -> Vec<String> {
     let mut names: Vec<String> =
         law.shared().into_iter().map(|variable| variable.name.to_owned()).collect();

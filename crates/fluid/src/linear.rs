@@ -129,7 +129,7 @@ struct Steady {
     state: Vec<f64>,
     active: Vec<bool>,
     wave: Option<Wave>,
-    /// The delays that were asked for.
+    /// Delays that the law has read.
     asked: RefCell<Vec<f64>>,
 }
 

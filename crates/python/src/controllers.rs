@@ -121,7 +121,7 @@ event_class! {
         /// One-way delay of the acknowledged packet, in seconds by the hosts' clocks, if the class sets
         /// `tells_delay`.
         one_way_delay_s: f64 = |ack| f64::from(ack.feedback);
-        /// When the acknowledged packet was sent, in seconds.
+        /// Time when the acknowledged packet was sent, in seconds.
         sent_at_s: f64 = |ack| ack.sent_at.seconds();
         /// First segment that is not acknowledged.
         cumulative: u32 = |ack| ack.cumulative;

@@ -189,7 +189,7 @@ impl SharedCounts {
 /// Counts since the begin of the interval.
 pub(crate) struct Counts {
     begin_s: f64,
-    /// When all payload was acknowledged.
+    /// Time when all payload was acknowledged.
     flow_end_s: f64,
     acks: u64,
     acked_bytes: u64,

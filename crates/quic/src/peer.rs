@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     clock: Clock,
     /// True if sent packets are ECN-capable.
     ecn: bool,
-    /// When the next timer of the library expires.
+    /// Time when the next timer of the library expires.
     timer: Time,
     /// The only stream, once it is open.
     stream: Option<StreamId>,

@@ -22,7 +22,7 @@ impl IdealFct {
 }
 
 /// The time from the first packet sent to the last payload byte received, of a flow of `size` that
-/// meets nobody on its `hops`, each a line rate and a propagation delay; exact to the picosecond.
+/// shares no link of its `hops`, each a line rate and a propagation delay; exact to the picosecond.
 ///
 /// Packet k leaves hop j at `max(D_j(k−1), A_j(k)) + t_j(k)`: apart from propagation, the last
 /// packet's departure is the heaviest monotone path through the grid of packets and hops. All

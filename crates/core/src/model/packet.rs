@@ -32,7 +32,7 @@ impl Format {
         Bytes(self.payload.0.saturating_add(self.header.0))
     }
 
-    /// Size of `payload` on the wire.
+    /// Size of a packet with `payload`, headers included.
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 + self.packets(payload) * self.header.0)
     }
@@ -178,7 +178,7 @@ pub enum Header {
     /// Header of an ACK, and of packets without a header.
     Ack {
         /// Block of received segments beyond the ACK's number that contains the segment just received (RFC
-        /// 2018, first block), start and end; empty if there is none.
+        /// 2018, first block), start and end; may be empty.
         block: (u32, u32),
         /// Feedback of routers from the packet that the ACK answers.
         feedback: f32,
@@ -473,7 +473,7 @@ pub struct Packet {
     pub sequence: u32,
     /// Packed [`header`](Self::header).
     pub packed: Packed,
-    /// Size on the wire.
+    /// Size, headers included.
     pub bytes: u16,
     /// Kind.
     pub kind: Kind,

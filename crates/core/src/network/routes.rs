@@ -98,7 +98,7 @@ pub struct Routes {
     changes: u32,
     hops: Vec<LinkId>,
     allocator: RouteAllocator,
-    /// First position and length of what was written since [`take_changes`](Self::take_changes).
+    /// First position and length of the entries written since [`take_changes`](Self::take_changes).
     written: Vec<(u32, u32)>,
     /// With spraying, by pair of hosts: position of their paths, and `changes` when they were found.
     sprayed: BTreeMap<(HostId, HostId), (u32, u32)>,

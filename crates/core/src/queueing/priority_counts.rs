@@ -3,7 +3,7 @@
 use crate::base::units::Bytes;
 use crate::model::packet::{Kind, Packet};
 
-/// Counts of arrivals and drops by range of priority. Counted are data packets and probes, which
+/// Counts of arrivals and drops by range of priority. Data packets and probes count, which
 /// represent the data of their flow.
 #[derive(Clone, Debug)]
 pub struct PriorityCounts {

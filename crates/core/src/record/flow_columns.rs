@@ -164,7 +164,7 @@ impl FlowColumns {
     }
 
     /// Offered load in bits per second: the sizes of all flows but those of the first start, divided by the
-    /// time between the first and the last start. `on_wire` maps a payload to its bytes on the wire. `None` if
+    /// time between the first and the last start. `on_wire` maps a payload to its bytes with headers. `None` if
     /// all flows start at one time.
     pub fn offered_bps(&self, on_wire: impl Fn(Bytes) -> Bytes) -> Option<f64> {
         let sized = || self.start_s.iter().zip(&self.size_bytes).zip(&self.outcome);

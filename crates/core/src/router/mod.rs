@@ -56,7 +56,7 @@ pub struct PortView {
 pub struct FlowInfo {
     /// Number of the flow.
     pub flow: u64,
-    /// Deadline; [`Time::NEVER`] if there is none.
+    /// Deadline, or [`Time::NEVER`].
     pub deadline: Time,
     /// Rate of the sender's link.
     pub line_rate: Rate,

@@ -27,7 +27,7 @@ const BASE_RATE: Rate = Rate(40_000);
 /// Largest code of a rate request.
 const MAX_CODE: u8 = 15;
 
-/// Returns the code of the largest rate that does not exceed `rate`; 0 if there is none.
+/// Returns the code of the largest rate that does not exceed `rate`, or 0.
 pub fn encode_rate(rate: Rate) -> u8 {
     (rate.0 / BASE_RATE.0).checked_ilog2().map_or(0, |code| code.min(u32::from(MAX_CODE)) as u8)
 }

@@ -25,7 +25,7 @@ use crate::transport::controllers::{python, quic};
 use crate::{record, router, topology};
 
 crate::choices! {
-    /// How the packet simulator advances time.
+    /// Engine of the packet simulator.
     pub enum Engine {
         /// Event by event, from one queue for the whole network.
         Events = "events",
@@ -135,7 +135,7 @@ crate::parameters! {
         pub account: bool = false;
         /// Flows whose chain of causes is recorded as well. Takes memory for each of their packets.
         pub account_flows: Vec<u64> = Vec::new();
-        /// How the packet simulator advances time; by default the faster way, chosen by the network's rates
+        /// Engine of the packet simulator; by default the faster way, chosen by the network's rates
         /// and delays. The results are identical to the bit.
         pub engine: Option<Engine> = None;
     }

@@ -20,7 +20,7 @@ use crate::schedule::WindowPlan;
 use crate::simulation::Simulation;
 use crate::transport::controllers;
 
-/// How the packet simulator executed a run.
+/// Execution of a run by the packet simulator.
 pub(super) struct Execution {
     /// The plan of windows; `None` if it went event by event.
     pub(super) windows: Option<WindowPlan>,

@@ -45,7 +45,7 @@ impl DatagramsInFlight {
             return None;
         };
         let PacketTemplate { kind, flow, format } = *template;
-        assert!(bytes <= format.full(), "flow {flow}: a datagram of {bytes} on the wire");
+        assert!(bytes <= format.full(), "flow {flow}: a datagram of {bytes} with headers");
         let sequence = self.sent;
         self.sent += 1;
         self.in_flight.insert(sequence, datagram);

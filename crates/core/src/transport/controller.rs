@@ -23,7 +23,7 @@ pub struct Path {
     pub initial_rate: Option<Rate>,
     /// Payload to transfer; `None` for an unbounded flow.
     pub size: Option<Bytes>,
-    /// When the flow starts.
+    /// Time when the flow starts.
     pub start: Time,
     /// Deadline of the flow; [`Time::NEVER`] without one.
     pub deadline: Time,
@@ -216,7 +216,7 @@ pub struct Ack {
     /// in seconds by the hosts' clocks, with
     /// [`AckPolicy::echoes_one_way_delay`](super::AckPolicy::echoes_one_way_delay).
     pub feedback: f32,
-    /// When the acknowledged packet was sent.
+    /// Time when the acknowledged packet was sent.
     pub sent_at: Time,
     /// True if the acknowledged packet had no payload.
     pub is_probe_ack: bool,

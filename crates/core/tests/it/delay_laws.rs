@@ -117,7 +117,10 @@ fn late_vegas_flow_mistakes_the_queue_for_propagation_delay() {
         [0, 1].map(|flow| samples(&results, &format!("base_rtt_s flow {flow}"), 6.0)[0] / PACKET);
     assert_near(first, 100.0, 1e-6, "base of the first");
     let waiting = second - first;
-    assert!((2.0..=5.0).contains(&waiting), "the first's, and perhaps one on the wire: {waiting}");
+    assert!(
+        (2.0..=5.0).contains(&waiting),
+        "of the first flow, and perhaps one in transmission: {waiting}"
+    );
     // The second flow mistakes alpha to beta packets of the first for propagation delay, so its
     // real backlog exceeds beta.
     let queue = queued(&results, 6.0);

@@ -118,7 +118,7 @@ fn flows_that_start_during_a_failure_take_a_working_path() {
     let later = json!({ "workload": flows(&[(0.01, 0, 1, 960)]), "failures": failures });
     let results = run(&with(&scenario(&ring(), 1), later));
     assert_near(fct_us(&results), 100.0, 1e-9, "five hops");
-    assert_near(results.flows.slowdown[0], 1.0, 1e-9, "alone on its way");
+    assert_near(results.flows.slowdown[0], 1.0, 1e-9, "no other flow on its path");
 }
 
 /// Packets over each spine, from `leaf0`.

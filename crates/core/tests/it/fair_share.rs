@@ -5,7 +5,7 @@ use crate::common::{assert_near, count, flows, link, mean, run, samples, try_run
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Size of a packet on the wire in bytes, and its transmission time on a link of 40 Mb/s.
+/// Size of a packet in bytes, headers included, and its transmission time on a link of 40 Mb/s.
 const PACKET: f64 = 1250.0;
 const PACKET_TIME: f64 = PACKET * 8.0 / 40e6;
 

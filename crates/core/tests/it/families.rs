@@ -302,7 +302,7 @@ fn run_queue(config: &disciplines::Config, capacity: Capacity, events: &[QueueEv
         queue.for_each_packet(&mut |packet| shown.push(packet.sequence));
         shown.sort_unstable();
         let waiting: Vec<u32> = line.iter().map(|packet| packet.sequence).collect();
-        assert_eq!(shown, waiting, "a visit shows what waits");
+        assert_eq!(shown, waiting, "a visit covers the backlog");
     }
     assert_eq!((queue.backlog(), marks), (Backlog::default(), seen), "every mark is counted once");
 }

@@ -115,12 +115,12 @@ fn two_flows_at_the_full_rate_slow_down_and_drain_the_queue() {
     assert!(results.flows.slowdown.iter().all(|slowdown| *slowdown < 4.0));
 }
 
-/// PCP at the first sender, and another transport at the second, whose flows are `theirs`.
-fn run_with_competitor(other: &Value, theirs: &Value, more: Value) -> Results {
+/// PCP at the first sender, and another transport at the second, whose flows are `competitor`.
+fn run_with_competitor(other: &Value, competitor: &Value, more: Value) -> Results {
     let flow = json!({ "kind": "flows", "flows": [
         { "source": 0, "target": 2, "start": "1 s", "size": "1 GB", "class": "pcp" },
     ] });
-    let workload = json!({ "kind": "mixed", "parts": [flow, theirs] });
+    let workload = json!({ "kind": "mixed", "parts": [flow, competitor] });
     let mixed = json!({ "transports": { "other": other } });
     run_with(&pcp(json!({})), &workload, with(&mixed, more))
 }
@@ -134,9 +134,9 @@ fn competing_flow(change: Value) -> Value {
 #[test]
 fn pcp_takes_only_the_bandwidth_that_a_constant_rate_flow_leaves() {
     let sampled = json!({ "samples": { "interval": "10 ms", "flows": [1] }, "time_limit": "6 s" });
-    for (theirs, left) in [("10 Mbps", 30e6), ("30 Mbps", 10e6)] {
-        let theirs = competing_flow(json!({ "initial_rate": theirs }));
-        let results = run_with_competitor(&json!("constant_rate"), &theirs, sampled.clone());
+    for (competitor, left) in [("10 Mbps", 30e6), ("30 Mbps", 10e6)] {
+        let competitor = competing_flow(json!({ "initial_rate": competitor }));
+        let results = run_with_competitor(&json!("constant_rate"), &competitor, sampled.clone());
         let settled = samples(&results, "rate_bps flow 1", 3.0);
         let rate = mean(settled.iter().copied());
         assert!((0.8 * left..1.01 * left).contains(&rate), "{rate} of {left}");
@@ -146,14 +146,14 @@ fn pcp_takes_only_the_bandwidth_that_a_constant_rate_flow_leaves() {
 
 #[test]
 fn pcp_and_tcp_do_not_starve_each_other() {
-    let theirs = competing_flow(json!({ "start": "5 s" }));
-    let results = run_with_competitor(&json!("tcp"), &theirs, json!({ "time_limit": "65 s" }));
+    let competitor = competing_flow(json!({ "start": "5 s" }));
+    let results = run_with_competitor(&json!("tcp"), &competitor, json!({ "time_limit": "65 s" }));
     let share = |flow: usize, seconds: f64| {
         results.flows.delivered_bytes[flow] as f64 * 8.0 / seconds / 40e6
     };
     // The first flow is PCP's, which had the link to itself for 4 s.
-    let (ours, theirs) = (share(0, 64.0) - 4.0 / 64.0, share(1, 60.0));
-    assert!(ours > 0.1 && theirs > 0.1, "{ours} and {theirs}");
+    let (pcp, tcp) = (share(0, 64.0) - 4.0 / 64.0, share(1, 60.0));
+    assert!(pcp > 0.1 && tcp > 0.1, "{pcp} and {tcp}");
 }
 
 #[test]

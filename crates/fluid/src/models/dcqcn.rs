@@ -20,7 +20,7 @@ sojourn_core::parameters! {
         pub alpha_timer: Duration = Duration::from_micros(55), where positive;
         /// T: the rate rises after every such time ([dcqcn15]: 55 us).
         pub rate_timer: Duration = Duration::from_micros(55), where positive;
-        /// B: and after every so many bytes sent ([dcqcn15]: 10 MB).
+        /// B: bytes sent between two increases by the byte counter ([dcqcn15]: 10 MB).
         pub byte_counter: Bytes = Bytes(10_000_000), where positive;
         /// F: stages of fast recovery ([dcqcn15]: 5).
         pub fast_recovery_stages: u32 = 5, where positive;
@@ -89,7 +89,7 @@ struct Dcqcn {
     pmax: f64,
 }
 
-/// What marks with a probability do to a flow at a rate ([ecndelay16]).
+/// Effect of marks with a probability on a flow at a rate ([ecndelay16]).
 struct Events {
     /// a: the chance of a notification in an interval. Deviation of packets: a receiver that answers a
     /// mark at once waits for the interval from then on, and notifies less often than this.
@@ -228,7 +228,7 @@ impl Law for Dcqcn {
 /// It is kept to hold our machinery against that figure, which it gives to the tenth of a degree. What
 /// follows from the law itself differs by up to 70 degrees, for four reasons, the first two of which the
 /// paper states. (1) They stand at p* of the cube-root formula, 20 to 60 % above the exact one. (2) They
-/// expand the terms b to e to first order in p, which asks for p B << 1; it is 5 to 1000. (3) Of the
+/// expand the terms b to e to first order in p, which requires p B << 1; it is 5 to 1000. (3) Of the
 /// raises' r (b + d), the slopes by the current and by the delayed rate are exchanged, and the slope of d
 /// and e by the rate is left out. (4) The slope of the target rate by the current rate has a term
 /// `R_AI (b + d)` too much. Where the two disagree about stability, integrating the law agrees with ours.
@@ -266,7 +266,7 @@ fn published(law: &Dcqcn) -> Loop {
             + of_target * through_alpha
             + of_alpha * by_target * (target_by_past * s + target_by_marks);
         let direct = of_alpha * s * (of_target * (by_rate - s) + by_target * target_by_rate);
-        // Theirs is the loop with the sign turned, as the margin asks for.
+        // The authors' loop has the opposite sign, as the margin requires.
         delayed / direct * (-s * delay).exp()
     })
 }

@@ -1,7 +1,7 @@
 //! Fluid models: control laws as delay differential equations, without packets or chance.
 //!
 //! N flows share one link. Its queue is what they send above its capacity; their rates follow a law
-//! that sees the queue, and sometimes the rates, as they were a while ago. A fluid says where a law
+//! that reads delayed values of the queue and, in some laws, of the rates. A fluid model shows where a law
 //! leads on average, and how close to oscillation it is: its [fixed point](Law::fixed_point) and the
 //! phase margin there. Left out: packets, the randomness of marks, losses, slow start, and queues
 //! anywhere else.
@@ -34,7 +34,7 @@ pub trait Fluid {
     /// Its law for flows on a link.
     fn open(&self, link: Link) -> Box<dyn Law>;
 
-    /// Tells whether each flow has a rate of its own to start with.
+    /// Returns true if each flow may have its own initial rate.
     fn has_initial_rates(&self) -> bool {
         true
     }
@@ -60,7 +60,7 @@ sojourn_core::parameters! {
         pub delay: Duration = Duration::from_micros(4), where positive;
         /// The rate at which each flow starts; an empty list takes what the law was designed for.
         pub initial_rates: Vec<Rate> = Vec::new();
-        /// When each flow starts; an empty list starts all at once.
+        /// Start of each flow; with an empty list all start at 0.
         pub starts: Vec<Time> = Vec::new();
         /// For how long to integrate.
         pub duration: Duration = Duration::from_millis(100), where positive;
@@ -114,7 +114,7 @@ fn check_setup(setup: &Setup) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What a fluid model gives.
+/// Result of a fluid model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The queue and the flows' variables over time.

@@ -21,7 +21,7 @@ sojourn_core::parameters! {
         /// Slope of the decrease's weight by the gradient, which is 1/2 at a gradient of zero
         /// ([ecndelay16]: 2; its figure of phase margins was made with 0.5).
         pub weight_slope: f64 = 2.0, where positive;
-        /// How a flow measures.
+        /// Measurement of RTTs.
         pub sampling: Sampling = defaults();
     }
     check |timely| check_thresholds(timely.t_low, timely.t_high)
@@ -50,7 +50,7 @@ struct PatchedTimely {
 }
 
 impl PatchedTimely {
-    /// What a sample changes about the rate.
+    /// Returns the change of the rate by one sample.
     fn step(&self, now: &Reading) -> f64 {
         let [low, high] = self.thresholds;
         if now.queue < low {

@@ -115,7 +115,7 @@ fn the_published_loop_of_dcqcn_has_the_published_margins() {
     assert!(most < 0.2, "{most}");
 }
 
-/// What follows from DCQCN's law is not what was published: see `dcqcn.rs` for the reasons.
+/// DCQCN's margin from its law differs from the published one; `dcqcn.rs` has the reasons.
 #[test]
 fn dcqcns_own_margins_lie_in_a_stated_band_around_the_published_ones() {
     let band = |increase: u32, kmax: u32| {
@@ -235,7 +235,7 @@ fn patched_timelys_fixed_points_are_the_computed_ones() {
     }
 }
 
-/// Nothing changes at a fixed point: the law says so itself.
+/// All derivatives vanish at a fixed point.
 #[test]
 fn at_a_fixed_point_nothing_changes() {
     struct Same(Vec<f64>);

@@ -9,7 +9,7 @@ use sojourn_core::base::schema::{Problem, defaults, positive, positive_fraction}
 use sojourn_core::base::units::{Bytes, Duration, Rate};
 
 sojourn_core::parameters! {
-    /// How a flow of TIMELY or patched TIMELY measures.
+    /// Measurement of RTTs by a flow of TIMELY or patched TIMELY.
     pub struct Sampling {
         /// Weight of the newest difference in the gradient ([ecndelay16]: 0.875).
         pub ewma_weight: f64 = 0.875, where positive_fraction;
@@ -34,7 +34,7 @@ sojourn_core::parameters! {
         pub t_low: Duration = Duration::from_micros(50), where positive;
         /// Above this the rate only falls ([timely15]: 500 us).
         pub t_high: Duration = Duration::from_micros(500), where positive;
-        /// How a flow measures.
+        /// Measurement of RTTs.
         pub sampling: Sampling = defaults();
     }
     check |timely| check_thresholds(timely.t_low, timely.t_high)
@@ -63,14 +63,14 @@ impl Fluid for Config {
 const RATE: usize = 0;
 const GRADIENT: usize = 1;
 
-/// What a flow knows: its rate, the gradient, and the queue that its last sample saw, in bytes.
+/// State of a flow: its rate, its RTT gradient, and the queue of its last sample in bytes.
 pub(super) struct Reading {
     pub(super) rate: f64,
     pub(super) gradient: f64,
     pub(super) queue: f64,
 }
 
-/// What TIMELY and its patch have in common: when samples come, and what they say.
+/// Samples of TIMELY and of patched TIMELY: their times and values.
 pub(super) struct Meter {
     pub(super) link: Link,
     ewma_weight: f64,

@@ -16,7 +16,7 @@ sojourn_core::parameters! {
         pub beta: f64 = 0.226, where not_negative;
         /// Share of the traffic that is moved from flow to flow in a round trip ([xcp02]: 0.1).
         pub gamma: f64 = 0.1, where positive_fraction;
-        /// The rate at which a flow starts, as a share of the link's: XCP itself says nothing.
+        /// Initial rate of a flow, as a share of the capacity; XCP does not define it.
         pub initial_share: f64 = 0.01, where positive_fraction;
     }
 }

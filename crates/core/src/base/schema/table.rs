@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{File, Parameter, Problem, Text, did_you_mean};
 
-/// A table with a header; lines that start with `#` are comments. Rows are read when they are asked for.
+/// A table with a header; lines that start with `#` are comments. Rows are parsed when they are requested.
 pub(crate) struct Table {
     file: String,
     columns: Vec<String>,

@@ -7,7 +7,7 @@ use crate::ideal::{FluidFlow, FluidLinks, FluidScheduler, Ideal};
 crate::parameters! {
     /// The omniscient greedy scheduler that [pfabric13] uses as its baseline. The network is one
     /// big switch, and only the host ports limit throughput. At every arrival and departure, flows
-    /// are considered in order of remaining size on the wire, ties by flow number. A flow takes its
+    /// are considered in order of remaining size, headers included, ties by flow number. A flow takes its
     /// source and destination port exclusively if no earlier flow has either of them; otherwise it
     /// waits.
     ///

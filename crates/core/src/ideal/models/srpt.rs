@@ -4,7 +4,7 @@ use crate::ideal::allocation::AllocationScheduler;
 use crate::ideal::{Allocation, FluidFlow, FluidLinks, FluidScheduler, Ideal};
 
 crate::parameters! {
-    /// Shortest remaining processing time: in order of remaining size on the wire, each flow takes
+    /// Shortest remaining processing time: in order of remaining size, headers included, each flow takes
     /// all the rate that its links have left. On one link this is SRPT, which minimises the mean
     /// completion time (Schrage 1968). On a fabric it is the greedy ideal to which pFabric (SIGCOMM
     /// 2013) is compared, and not a lower bound on the completion time of individual flows.

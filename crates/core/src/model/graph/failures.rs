@@ -25,7 +25,7 @@ crate::parameters! {
     }
     check |failure| {
         if failure.link.is_some() && failure.switch.is_some() {
-            return Err(Problem::new("switch", "must be left out: `link` says what fails already"));
+            return Err(Problem::new("switch", "must be omitted: `link` already names the failing cable"));
         }
         if failure.link.is_none() && failure.switch.is_none() {
             return Err(Problem::new("link", "missing; a `link` fails, or a `switch`"));

@@ -98,8 +98,7 @@ impl Loss {
         let mut said = said.into_iter().filter(|(_, loss)| *loss != Self::None);
         let Some((first, loss)) = said.next() else { return Ok(Self::None) };
         said.next().map_or(Ok(loss), |(second, _)| {
-            let message =
-                format!("must be left out: `{first}` says which packets are lost already");
+            let message = format!("must be omitted: `{first}` already defines the lost packets");
             Err(Problem::new(second, message))
         })
     }

@@ -9,9 +9,9 @@ use crate::model::flow::HostId;
 crate::choices! {
     /// Time at which a packet gets the timestamp from which its RTT is measured.
     pub enum Stamps {
-        /// When software passes the packet to the NIC: the RTT includes the NIC wait.
+        /// On the transfer from software to the NIC: the RTT includes the NIC wait.
         Handed = "handed",
-        /// When its transmission starts, by hardware ([timely15] §3.1).
+        /// At the start of the transmission, by hardware ([timely15] §3.1).
         Wire = "wire",
     }
 }

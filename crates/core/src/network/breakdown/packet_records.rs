@@ -46,7 +46,7 @@ struct LegSums {
     arrived: WaitSums,
 }
 
-/// Record of a packet on its way to another partition.
+/// Record of a packet in transfer to another partition.
 #[derive(Debug)]
 pub struct ExportedRecord {
     hops: HopSums,

@@ -2,16 +2,16 @@
 
 use crate::base::units::Time;
 
-/// When waiting packets are served.
+/// Service policy of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceMode {
     /// At the next access to the port, from the time when the transmitter became free. Costs no
     /// event.
     Lazy,
-    /// When the transmitter becomes free, by an event. A packet that finds the port idle bypasses
+    /// At the event of the transmitter becoming free. A packet that finds the port idle bypasses
     /// the queue.
     Eager,
-    /// When the transmitter becomes free. Every packet passes through the queue, which does not
+    /// As `Eager`, but every packet passes through the queue, which does not
     /// allow lazy service ([`Queue::allows_lazy_service`](crate::queueing::Queue)).
     EagerQueue,
 }
@@ -24,7 +24,7 @@ pub enum DepartureReport {
     /// On arrival, as long as the port is lazy: a FIFO queue without pauses is predictable.
     /// Otherwise when the transmission starts.
     Predicted,
-    /// When the transmission starts.
+    /// Time when the transmission starts.
     OnStart,
 }
 

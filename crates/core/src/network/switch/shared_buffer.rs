@@ -120,7 +120,7 @@ impl Buffers {
                      ports take {taken}, which must leave room for a packet of {packet}"
                 )
             } else {
-                format!("must hold at least one packet, which is {packet} on the wire")
+                format!("must hold at least one packet, which is {packet} with headers")
             };
             return Err(Problem::new("shared_buffer", message));
         }

@@ -20,7 +20,7 @@ pub struct Pacer {
     /// Start of the current burst, and the packets left in it.
     burst_start: Time,
     burst_left: u32,
-    /// When the NIC has sent all packets of this flow; [`Time::NEVER`] while that is unknown.
+    /// Time when the NIC has sent all packets of this flow; [`Time::NEVER`] while that is unknown.
     nic_free: Time,
     /// Packets in the NIC queue without a known departure.
     queued_in_nic: u32,

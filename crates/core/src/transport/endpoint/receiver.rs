@@ -30,7 +30,7 @@ pub struct Acknowledgement {
     pub block: (u32, u32),
     /// Blocks in a complete SACK option: all ranges beyond `cumulative`, and the D-SACK block.
     pub sack_blocks: usize,
-    /// When the earliest acknowledged packet was sent (the timestamp to echo).
+    /// Time when the earliest acknowledged packet was sent (the timestamp to echo).
     pub sent_at: Time,
     /// ECN feedback: an echoed mark, or the count of marks.
     pub flags: Flags,
@@ -47,7 +47,7 @@ struct DelayedAck {
     sent_at: Time,
     feedback: f32,
     count: u32,
-    /// When the ACK is sent at the latest.
+    /// Time when the ACK is sent at the latest.
     expires: Time,
 }
 
@@ -66,7 +66,7 @@ pub struct Receiver {
     echoes_mark: bool,
     /// Number of marked packets, with `AccECN`.
     mark_count: u32,
-    /// When the next periodic CNP is due.
+    /// Time when the next periodic CNP is due.
     notification_due: Time,
     mechanism: Arc<Mechanism>,
     /// Segments received out of order.
@@ -74,9 +74,9 @@ pub struct Receiver {
     delayed_ack: Option<DelayedAck>,
     /// SACKs sent for the gap at `expected`.
     gap_sacks: u32,
-    /// When the last NACK for the gap at `expected` was sent; [`Time::NEVER`] if none was.
+    /// Time when the last NACK for the gap at `expected` was sent; [`Time::NEVER`] if none was.
     nacked_at: Time,
-    /// When the next CNP is allowed, or when the clock of periodic CNPs started; [`Time::NEVER`] before
+    /// Time when the next CNP is allowed, or when the clock of periodic CNPs started; [`Time::NEVER`] before
     /// the first mark or packet.
     notification_clock: Time,
 }

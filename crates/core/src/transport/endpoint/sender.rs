@@ -83,7 +83,7 @@ pub struct Sender {
     rtt: RttEstimator,
     /// The segment that is being timed, and when it was sent (without timestamps).
     timed_segment: Option<(u32, Time)>,
-    /// When the retransmission timer was last started.
+    /// Time when the retransmission timer was last started.
     rto_start: Time,
     /// Tail loss probes, if enabled. Boxed, since most flows have none.
     tail_probe: Option<Box<TailLossProbe>>,
@@ -103,7 +103,7 @@ pub struct Sender {
 
     /// Pacing of packets into the NIC.
     pub pacer: Pacer,
-    /// When routers were last probed.
+    /// Time when routers were last probed.
     probed_at: Time,
 
     /// Retransmitted data packets.

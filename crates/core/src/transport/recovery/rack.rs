@@ -13,7 +13,7 @@ use crate::base::units::{Duration, Time};
 /// Transmission record of a segment that is not cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
-    /// When the segment was last sent.
+    /// Time when the segment was last sent.
     sent_at: Time,
     is_retransmit: bool,
     is_delivered: bool,

@@ -22,7 +22,7 @@ pub struct SpuriousLoss {
     /// Cumulative acknowledgement when the loss was detected (`undo_marker` in Linux); `None` if
     /// there is nothing to spurious.
     undo_marker: Option<u32>,
-    /// When the first segment was retransmitted since no retransmission was in flight
+    /// Time when the first segment was retransmitted since no retransmission was in flight
     /// (`retrans_stamp` in Linux).
     first_retransmit_at: Time,
     /// End of the retransmitted data.

@@ -25,7 +25,7 @@ pub struct TailLossProbe {
     /// Worst-case delay of an ACK, added to the timeout of a single segment in flight.
     max_ack_delay: Duration,
     timer_tick: Duration,
-    /// When the probe timer expires; [`Time::NEVER`] if it is not armed.
+    /// Time when the probe timer expires; [`Time::NEVER`] if it is not armed.
     expires: Time,
     /// True if a probe is to be sent now.
     is_due: bool,

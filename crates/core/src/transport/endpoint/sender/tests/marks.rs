@@ -33,7 +33,7 @@ fn counted_marks_reduce_the_window_once_per_window_of_data_and_set_no_cwr() {
     assert!(window_after(&mut tcp, 1, 0) > 20.0);
     let halved = window_after(&mut tcp, 2, 1);
     assert!((10.0..11.0).contains(&halved));
-    // An unchanged count is no new mark; a higher count is, but does not reduce this window again.
+    // An unchanged count reports no mark; a higher count does, but does not reduce this window again.
     let grown = window_after(&mut tcp, 3, 1);
     assert!(grown > halved);
     assert!((window_after(&mut tcp, 4, 3) - grown).abs() < 1e-9);

@@ -73,7 +73,7 @@ fn a_fast_recovery_is_undone_if_the_original_fills_the_gap() {
 
 #[test]
 fn a_timeout_is_undone_if_all_retransmissions_were_duplicates() {
-    // All ACKs were lost: the first retransmission is a duplicate, and its timestamp is no evidence.
+    // All ACKs were lost: the first retransmission is a duplicate, and its timestamp proves nothing.
     let after_duplicate = |duplicate_sack, block| {
         let mut tcp = timed_out(&json!({ "duplicate_sack": duplicate_sack }));
         ack_echoing(&mut tcp, 1000, 10, block);
