@@ -1,11 +1,11 @@
 //! QUIC as an [`ExternalStack`] for simulated flows: `quinn-proto`, an implementation in production use, in
 //! simulated time.
 //!
-//! The external inputs of the library are replaced: its clock by simulated time, its random numbers by a
-//! sequence that depends on the flow's seed, its cryptography by a null implementation (`crypto`). The
-//! library runs with its defaults, except for the parameters of [`Config`] and two others: no path MTU discovery,
-//! since the scenario specifies the packet size, and no idle timeout, so that a flow survives an outage as
-//! flows of other transports do.
+//! The external inputs of the library are replaced: its clock by simulated time, its random numbers
+//! by a sequence that depends on the flow's seed, its cryptography by a null implementation
+//! (`crypto`). The library runs with its defaults, except for the parameters of [`Config`] and two
+//! others: no path MTU discovery, since the scenario specifies the packet size, and no idle
+//! timeout, so that a flow survives an outage as flows of other transports do.
 
 mod clock;
 mod crypto;

@@ -1,7 +1,7 @@
 //! Chains of causes of selected flows: the intervals between the start of a flow and its completion.
 //!
-//! Only at the end is it known which transmissions led to the packet that completed the flow. Until then every
-//! interval is kept, with the number of its predecessor.
+//! Only at the end is it known which transmissions led to the packet that completed the flow. Until
+//! then every interval is kept, with the number of its predecessor.
 
 use super::{Breakdown, Completion, Handshake, PATH_LOCATIONS, PATH_NAMES, PathDelays, WaitReason};
 use crate::base::units::Duration;

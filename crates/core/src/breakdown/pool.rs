@@ -1,5 +1,5 @@
-//! Pool of reference-counted breakdowns. The packets that one ACK releases share a breakdown with their sender,
-//! which keeps its reference until they are acknowledged.
+//! Pool of reference-counted breakdowns. The packets that one ACK releases share a breakdown with
+//! their sender, which keeps its reference until they are acknowledged.
 
 use std::hint::black_box;
 
@@ -87,6 +87,7 @@ impl BreakdownPool {
     }
 
     /// Releases a reference.
+    #[expect(clippy::needless_pass_by_value, reason = "a released reference must not be used")]
     pub fn release(&mut self, reference: BreakdownRef) {
         if reference == BreakdownRef::default() {
             return;

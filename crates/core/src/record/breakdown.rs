@@ -20,8 +20,8 @@ pub struct Breakdowns {
     pub alone_transmission_ps: Vec<u64>,
     /// Queueing delay behind the flow's own packets in the ideal FCT, in picoseconds.
     pub alone_queue_own_ps: Vec<u64>,
-    /// Components in picoseconds, in the order of [`component_names`]. A column stays empty while its component
-    /// is zero for all flows.
+    /// Components in picoseconds, in the order of [`component_names`]. A column stays empty while
+    /// its component is zero for all flows.
     components: Vec<Vec<u64>>,
 }
 

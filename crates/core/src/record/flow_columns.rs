@@ -47,8 +47,8 @@ macro_rules! columns {
         $(#[doc = $meaning:literal])+
         $name:ident: $type:ident $(or $absent:ident)? = $value:expr;
     )+) => {
-        /// Flow records as columns, named as in `flows.parquet`. A finished flow occupies one row and no other
-        /// memory, because long runs have millions of flows.
+        /// Flow records as columns, named as in `flows.parquet`. A finished flow occupies one row
+        /// and no other memory, because long runs have millions of flows.
         #[derive(Clone, Debug, Default)]
         pub struct FlowColumns {
             $( $(#[doc = $meaning])+ pub $name: Vec<$type>, )+
@@ -163,9 +163,9 @@ impl FlowColumns {
         self.push_row(record);
     }
 
-    /// Offered load in bits per second: the sizes of all flows but those of the first start, divided by the
-    /// time between the first and the last start. `on_wire` maps a payload to its bytes with headers. `None` if
-    /// all flows start at one time.
+    /// Offered load in bits per second: the sizes of all flows but those of the first start,
+    /// divided by the time between the first and the last start. `on_wire` maps a payload to its
+    /// bytes with headers. `None` if all flows start at one time.
     pub fn offered_bps(&self, on_wire: impl Fn(Bytes) -> Bytes) -> Option<f64> {
         let sized = || self.start_s.iter().zip(&self.size_bytes).zip(&self.outcome);
         let sized = || sized().filter(|(_, outcome)| **outcome != Outcome::LongLived as u8);
@@ -185,7 +185,7 @@ impl FlowColumns {
 
     /// Number of flows with this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
-        self.outcome.iter().filter(|other| **other == outcome as u8).count()
+        self.outcome.iter().map(|other| usize::from(*other == outcome as u8)).sum()
     }
 }
 

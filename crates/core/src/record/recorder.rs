@@ -49,8 +49,8 @@ impl Samples {
         }) as u32
     }
 
-    /// Sorts the probes by name and the rows by time and probe, so that the order does not depend on the number
-    /// of partitions.
+    /// Sorts the probes by name and the rows by time and probe, so that the order does not depend
+    /// on the number of partitions.
     fn sort(&mut self) {
         let mut names: Vec<u32> = (0..self.probes.len() as u32).collect();
         names.sort_unstable_by_key(|probe| &self.probes[*probe as usize]);

@@ -20,7 +20,7 @@ crate::choices! {
         /// hosts of the topology send and receive.
         Opposite = "opposite",
         /// A random sender and a random one of the receivers with the largest hop count from it, so
-        /// that flows cross the round_up network.
+        /// that flows cross the whole network.
         Longest = "longest",
     }
 }

@@ -178,8 +178,10 @@ fn change_value(random: &mut Random, scenario: &mut Value) {
         }
         3 => *random_value = self::random_value(random, &mut other.clone()).clone(),
         4 => {
-            *random_value =
-                json!([random_value.take(), self::random_value(random, &mut other.clone()).clone()])
+            *random_value = json!([
+                random_value.take(),
+                self::random_value(random, &mut other.clone()).clone()
+            ]);
         }
         5 => {
             if let Value::Object(table) = random_value {

@@ -152,8 +152,8 @@ impl PortActivity {
         }
     }
 
-    /// Handles a data packet of a flow that stops waiting and is transmitted for `lasts`. Returns the state of
-    /// the flow before.
+    /// Handles a data packet of a flow that stops waiting and is transmitted for `lasts`. Returns
+    /// the state of the flow before.
     fn leave(&mut self, flow: FlowNumber, lasts: u64) -> Option<WaitingFlow> {
         let Entry::Occupied(mut entry) = self.flows.entry(flow) else { return None };
         let flow = entry.get_mut();

@@ -335,8 +335,8 @@ impl Buffers {
         self.pause.as_ref()?.watchdog
     }
 
-    /// Returns the paused lanes that would be resumed if all packets left but `kept` bytes of each lane. Lanes
-    /// of which no packet leaves stay paused.
+    /// Returns the paused lanes that would be resumed if all packets left but `kept` bytes of each
+    /// lane. Lanes of which no packet leaves stay paused.
     pub fn would_resume(&self, kept: &[u64]) -> Vec<LaneId> {
         let mut rest = self.clone();
         let leaves = self.ingress.iter().zip(kept).map(|(ingress, kept)| ingress.held - kept);

@@ -140,7 +140,7 @@ impl Simulation<'_> {
         match packet.kind {
             Kind::Cnp => sender_end.controller.on_notification(now),
             Kind::SynAck => {
-                sender_end.sender.on_syn_ack(now, packet, rtt, &mut *sender_end.controller)
+                sender_end.sender.on_syn_ack(now, packet, rtt, &mut *sender_end.controller);
             }
             _ => marked = sender_end.sender.on_ack(now, packet, rtt, &mut *sender_end.controller),
         }

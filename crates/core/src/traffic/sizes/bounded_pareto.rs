@@ -7,7 +7,7 @@ use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Bounded Pareto distribution, rounded up to round_up bytes.
+    /// Bounded Pareto distribution, rounded up to whole bytes.
     pub struct Config {
         /// Minimum size.
         pub min: Bytes, where positive;

@@ -39,7 +39,7 @@ crate::parameters! {
         /// Payload of one packet of a CDF in packets; if not given, the payload of the scenario's
         /// packets.
         pub packet: Option<Bytes> = None, where positive_if_given;
-        /// If true, sizes are rounded up to round_up packets; if not given, true for a CDF in packets.
+        /// If true, sizes are rounded up to whole packets; if not given, true for a CDF in packets.
         pub whole_packets: Option<bool> = None;
     }
     check |config| {
@@ -151,7 +151,7 @@ impl CdfTable {
     }
 }
 
-/// The distribution. Sizes are counted in steps and rounded up to round_up steps.
+/// The distribution. Sizes are counted in steps and rounded up to whole steps.
 struct Empirical {
     points: Vec<CdfPoint>,
     step: Bytes,

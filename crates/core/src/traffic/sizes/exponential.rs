@@ -7,7 +7,7 @@ use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Exponential distribution, rounded up to round_up bytes: a geometric distribution with exactly
+    /// Exponential distribution, rounded up to whole bytes: a geometric distribution with exactly
     /// this mean.
     pub struct Config {
         /// Mean size.

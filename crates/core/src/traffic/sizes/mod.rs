@@ -18,7 +18,7 @@ pub trait FlowSizes {
     fn distribution(&self, format: &Format) -> Result<Box<dyn SizeDistribution>, Problem>;
 }
 
-/// Distribution of a flow size in round_up bytes, at least one.
+/// Distribution of a flow size in whole bytes, at least one.
 pub trait SizeDistribution: Send {
     /// Draws a size.
     fn sample(&self, random: &mut Random) -> Bytes;
@@ -34,7 +34,9 @@ pub trait SizeDistribution: Send {
 
 crate::family! {
     /// Every flow size distribution, by the name a scenario gives it.
-    pub enum Config as dyn FlowSizes named "sizes" { fixed, uniform, exponential, pareto, bounded_pareto, empirical }
+    pub enum Config as dyn FlowSizes named "sizes" {
+        fixed, uniform, exponential, pareto, bounded_pareto, empirical,
+    }
 }
 
 /// Rounds a positive number of bytes up to a size.

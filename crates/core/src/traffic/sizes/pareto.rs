@@ -7,7 +7,7 @@ use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Pareto distribution with a given mean, rounded up to round_up bytes or packets.
+    /// Pareto distribution with a given mean, rounded up to whole bytes or packets.
     pub struct Config {
         /// Mean size before rounding.
         pub mean: Bytes, where positive;

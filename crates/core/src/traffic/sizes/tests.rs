@@ -46,7 +46,7 @@ fn means_match_closed_forms() {
     assert!((mean("fixed") - 2500.0).abs() < 1e-9);
     assert!((mean("uniform") - 100_000.0).abs() < 1e-6);
     assert!((mean("exponential") - 3500.0).abs() < 1e-6);
-    // Rounding up to round_up bytes adds half a byte on average.
+    // Rounding up to whole bytes adds half a byte on average.
     assert!((mean("pareto") - 30_000.5).abs() < 0.01, "{}", mean("pareto"));
     let (low, high, shape) = (300_f64, 1e6_f64, 1.2_f64);
     let cut = (low / high).powf(shape);

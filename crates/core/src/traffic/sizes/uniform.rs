@@ -7,7 +7,7 @@ use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Uniform distribution over round_up bytes between two bounds.
+    /// Uniform distribution over whole bytes between two bounds.
     pub struct Config {
         /// Minimum size.
         pub min: Bytes, where positive;

@@ -299,7 +299,7 @@ impl Bbr3 {
         }
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now) => {
-                self.start_probe_refill()
+                self.start_probe_refill();
             }
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Refill if sample.starts_round => {

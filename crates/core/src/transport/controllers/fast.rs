@@ -96,6 +96,7 @@ struct FastLaw {
 
 /// RTTs of a flow, in seconds.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "the names of the paper")]
 struct Delays {
     /// Minimum of all samples (baseRTT).
     base_rtt: f64,

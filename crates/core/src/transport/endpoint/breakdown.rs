@@ -23,7 +23,8 @@ pub struct SenderBreakdown {
     is_window_full: bool,
     /// Limit of the next segment by pacing, as of the last update.
     pacing_limit: PacingLimit,
-    /// Number of the NIC's port that the last packet left by, and its total time paused, as of the last update.
+    /// Number of the NIC's port that the last packet left by, and its total time paused, as of the
+    /// last update.
     port: (u32, Duration),
     /// Time and breakdown of the last transmission of each unacknowledged segment.
     unacknowledged: VecDeque<(Time, BreakdownRef)>,
@@ -72,9 +73,9 @@ impl SenderBreakdown {
             && (self.handshake.is_none() || self.is_window_full && sender.has_data(allowance))
     }
 
-    /// Accounts for the time since the last update, before the sender transmits. `record` belongs to the packet
-    /// just received, if it is [needed](Self::needs_record). `paused` is the total time for which the
-    /// host's port has been paused.
+    /// Accounts for the time since the last update, before the sender transmits. `record` belongs
+    /// to the packet just received, if it is [needed](Self::needs_record). `paused` is the total
+    /// time for which the host's port has been paused.
     pub fn update(
         &mut self,
         now: Time,
@@ -135,8 +136,8 @@ impl SenderBreakdown {
         self.updated_at = now;
     }
 
-    /// Adds the time since the last update, in which pacing and the NIC delayed the next segment. If both did,
-    /// the constraint that ended last comes last.
+    /// Adds the time since the last update, in which pacing and the NIC delayed the next segment.
+    /// If both did, the constraint that ended last comes last.
     fn add_pacing(
         &mut self,
         now: Time,
@@ -170,9 +171,9 @@ impl SenderBreakdown {
         add_wait(&mut self.next, &mut self.chain, reason, duration, pool);
     }
 
-    /// Returns the breakdown of a segment that is transmitted now by a port, given by its number and its total
-    /// time paused. For a retransmission, the time since the last transmission of the segment is loss recovery:
-    /// after a timeout, or after ACKs that show a sequence gap.
+    /// Returns the breakdown of a segment that is transmitted now by a port, given by its number
+    /// and its total time paused. For a retransmission, the time since the last transmission of the
+    /// segment is loss recovery: after a timeout, or after ACKs that show a sequence gap.
     pub fn on_send(
         &mut self,
         now: Time,

@@ -10,7 +10,7 @@ fn run(engine: &str) -> Value {
     let mut losses = "flow,segment,time\n".to_owned();
     for flow in 0..2 {
         for segment in 1..=10 {
-            losses += &format!("{flow},{segment},2\n{flow},{segment},3\n");
+            losses.extend([2, 3].map(|copy| format!("{flow},{segment},{copy}\n")));
         }
     }
     let flows = "start_s,source,target,size_bytes\n0,0,1,10000\n0.050025,0,1,10000\n";
@@ -35,7 +35,7 @@ fn run(engine: &str) -> Value {
 fn a_flow_ends_when_its_last_packet_is_lost() {
     let (events, windows) = (run("events"), run("windows"));
     // The maximum length of windows.
-    assert_eq!(windows["engine"]["window_s"], json!(0.004294967295));
+    assert_eq!(windows["engine"]["window_s"], json!(0.004_294_967_295));
     assert_eq!(events["counts"], windows["counts"]);
     // In windows several losses of one flow are handled together.
     assert_eq!(events["simulated_s"], windows["simulated_s"]);
