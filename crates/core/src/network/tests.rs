@@ -1,3 +1,5 @@
+//! Tests of the network as a whole.
+
 use super::*;
 use crate::base::random::Random;
 use crate::base::schema::Parameter;

@@ -121,7 +121,7 @@ fn periodic_loss_drops_every_nth_packet() {
     assert_eq!((sum("packets"), sum("losses")), (1105, 110));
     assert_eq!((count(&results, "retransmits"), count(&results, "finished")), (110, 1));
     let problem = try_run(&scenario(json!({ "loss": 0.1 }))).unwrap_err();
-    assert!(problem.starts_with("topology.loss_every: must be left out"), "{problem}");
+    assert!(problem.starts_with("topology.loss_every: must be omitted"), "{problem}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn listed_losses_drop_exactly_these_packets() {
         (2, vec![0, 1], json!([])),
         "a SYN is not sent again as data"
     );
-    let never = "2 of the 3 packets that left->right was to lose never came to its end";
+    let never = "2 of the 3 packets that left->right was to lose never arrived at its end";
     assert_eq!(lost("0,50,1\n0,50,3\n5,1,1\n"), (1, vec![1, 0], json!([never])));
 }
 

@@ -1,3 +1,5 @@
+//! Tests of a port with a manual clock.
+
 use super::*;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Loss;

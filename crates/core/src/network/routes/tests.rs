@@ -1,3 +1,5 @@
+//! Tests of routes and path selection.
+
 use super::*;
 use crate::base::schema::Parameter;
 use crate::topology;

@@ -1,3 +1,5 @@
+//! Tests of the records of packets.
+
 use super::*;
 use crate::breakdown::Breakdown;
 use crate::model::packet::{Format, Kind};
