@@ -42,7 +42,7 @@ test-rust: ## the simulator's tests, and the relay's
 test-python: build ## the lab's tests, the examples, and every figure at smoke scale
 	$(BIN)/pytest --quiet -n auto --dist loadgroup
 
-check: build ## formatting, lints, types, stubs, spelling, generated pages
+check: build ## formatting, lints, types, stubs, spelling, prose, generated pages
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path crates/relay/Cargo.toml
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
@@ -55,6 +55,7 @@ check: build ## formatting, lints, types, stubs, spelling, generated pages
 	$(BIN)/stubtest sojourn._core
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/typos
+	$(BIN)/python tools/prose.py
 	$(BIN)/python -m sojourn.figures.documents --check
 
 build: $(BUILT) ## set up the environment, and compile the simulator into it

@@ -72,7 +72,7 @@ RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 def rust(source: str) -> Iterator[Text]:
     """Yield comments and string literals with a space in them."""
-    last = 0
+    last = -1
     for number, line in enumerate(source.splitlines(), 1):
         stripped = line.lstrip()
         if stripped.startswith("//"):

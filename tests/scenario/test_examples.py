@@ -23,7 +23,7 @@ def test_examples_are_listed_with_their_descriptions(capsys: pytest.CaptureFixtu
     printed = capsys.readouterr().out
     for name in examples.examples():
         assert re.search(rf"^{name} +\S.*\.$", printed, re.MULTILINE)
-    assert re.search(r"dctcp_dumbbell +Web search traffic under DCTCP on a dumbbell: wh", printed)
+    assert re.search(r"dctcp_dumbbell +Web search traffic under DCTCP on a dumbbell: a", printed)
     # A sentence of several lines is printed completely.
     assert "half of the flows are small, one in ten is large." in printed
 
