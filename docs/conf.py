@@ -14,6 +14,7 @@ project_copyright = "the Sojourn authors"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
     "sphinxcontrib.bibtex",
 ]
 html_theme = "furo"

@@ -86,7 +86,7 @@ class Options(TypedDict, total=False):
     largest: float
     """Limit of the absolute values of observed numbers; 10 by default."""
     mechanism: Mapping[str, Any]
-    """Further fields of the transport of kind `python`, such as `{"ecn": False}`."""
+    """Further fields of the transport of kind `python`, such as `ecn`."""
 
 
 @dataclasses.dataclass(kw_only=True)
