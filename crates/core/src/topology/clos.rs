@@ -1,6 +1,6 @@
 //! Three-tier Clos network.
 
-use super::{Graph, LoadReference, MAX_HOSTS, Topology, positive_count};
+use super::{Extent, Graph, LoadReference, MAX_HOSTS, Topology, positive_count};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Duration, Rate};
 
@@ -89,6 +89,17 @@ impl Topology for Config {
             }
         }
         Ok(graph.loaded_by_hosts())
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        let mut delay = self.host_delay;
+        if self.pods > 1 || self.edges_per_pod > 1 {
+            delay += self.fabric_delay;
+        }
+        if self.pods > 1 {
+            delay += self.core_delay;
+        }
+        Ok(Extent::new(delay * 2, [self.host_rate, self.fabric_rate, self.core_rate]))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Dumbbell: senders and receivers on either side of one bottleneck link.
 
 use super::{
-    Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, positive_count,
+    Bursts, DelayTrace, Extent, Graph, LinkId, LoadReference, Loss, RateTrace, Topology,
+    positive_count, varying,
 };
 use crate::base::random::Random;
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
@@ -91,5 +92,15 @@ impl Topology for Config {
         }
         graph.senders = Some(self.senders);
         Ok(graph)
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        let back = self.bottleneck_rate.unwrap_or(self.rate);
+        let (rate, delay) = varying(
+            (back, self.rate_trace.as_ref()),
+            (self.bottleneck_delay.unwrap_or(self.delay), self.delay_trace.as_ref()),
+        )?;
+        let access = self.longest_delay.unwrap_or(self.delay) + self.delay;
+        Ok(Extent::new(access + delay, [self.rate, rate, back]))
     }
 }

@@ -1,6 +1,6 @@
 //! Fat-tree: three tiers of equal switches with full bisection bandwidth.
 
-use super::{Graph, LoadReference, Topology};
+use super::{Extent, Graph, LoadReference, Topology};
 use crate::base::schema::{Bounds, Problem, positive};
 use crate::base::units::{Duration, Rate};
 
@@ -53,5 +53,9 @@ impl Topology for Config {
             }
         }
         Ok(graph.loaded_by_hosts())
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        Ok(Extent::new(self.delay * 6, [self.rate]))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bursts, Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
+use super::{Bursts, Extent, Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
 use crate::base::schema::table::{Row, Table};
 use crate::base::schema::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
@@ -71,6 +71,10 @@ impl Topology for Config {
             graph.load = LoadReference { rate, what: "the given `load_reference`".to_owned() };
         }
         Ok(graph)
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        Ok(self.graph(0)?.extent())
     }
 }
 

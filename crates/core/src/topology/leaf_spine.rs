@@ -1,6 +1,6 @@
 //! Leaf-spine: two tiers of switches, with a link from every leaf to every spine.
 
-use super::{Graph, LoadReference, MAX_HOSTS, Topology, positive_count};
+use super::{Extent, Graph, LoadReference, MAX_HOSTS, Topology, positive_count};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Duration, Rate};
 
@@ -58,6 +58,12 @@ impl Topology for Config {
             }
         }
         Ok(graph.loaded_by_hosts())
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        let between = if self.leaves > 1 { self.fabric_delay } else { Duration::ZERO };
+        let delay = (self.host_delay + between) * 2;
+        Ok(Extent::new(delay, [self.host_rate, self.fabric_rate]))
     }
 }
 

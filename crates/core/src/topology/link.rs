@@ -1,6 +1,8 @@
 //! A single link, as in textbook models and in ns-2 scripts of Internet protocols.
 
-use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology};
+use super::{
+    Bursts, DelayTrace, Extent, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, varying,
+};
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
@@ -78,5 +80,13 @@ impl Topology for Config {
         graph.hosts_are_routers = true;
         graph.senders = Some(1);
         Ok(graph)
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        let (rate, delay) = varying(
+            (self.rate, self.rate_trace.as_ref()),
+            (self.delay, self.delay_trace.as_ref()),
+        )?;
+        Ok(Extent { has_switches: false, ..Extent::new(delay, [self.rate, rate]) })
     }
 }

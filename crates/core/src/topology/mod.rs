@@ -10,16 +10,21 @@ pub mod parking_lot;
 pub mod star;
 
 pub use crate::model::graph::{
-    Bursts, DelayTrace, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
+    Bursts, DelayTrace, Extent, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
 };
 
-use crate::base::schema::{Bounds, Problem};
+use crate::base::schema::{Bounds, File, Problem};
+use crate::base::units::{Duration, Rate};
 
 /// Parameters of a topology.
 pub trait Topology {
     /// Returns the network, in which every host can reach every other host. Random values are drawn
     /// from `seed`.
     fn graph(&self, seed: u64) -> Result<Graph, Problem>;
+
+    /// Returns the longest delay and the range of rates of the network, without building it. Errors are
+    /// those of files, as in [`graph`](Self::graph).
+    fn extent(&self) -> Result<Extent, Problem>;
 }
 
 crate::family! {
@@ -32,6 +37,18 @@ crate::family! {
 /// A number of nodes: at least one, and few enough for the memory.
 pub fn positive_count() -> Bounds {
     Bounds::at_least(1.0).to(f64::from(MAX_HOSTS))
+}
+
+/// Returns the rate and the longest delay of a link with these values, or instead with those of the files
+/// `rate_trace` and `delay_trace`.
+fn varying(
+    (rate, rates): (Rate, Option<&File>),
+    (delay, delays): (Duration, Option<&File>),
+) -> Result<(Rate, Duration), Problem> {
+    let rates = rates.map(|file| RateTrace::read("rate_trace", file)).transpose()?;
+    let delays = delays.map(|file| DelayTrace::read("delay_trace", file)).transpose()?;
+    let rate = rates.map_or(rate, |trace| trace.largest());
+    Ok((rate, delays.map_or(delay, |trace| trace.longest())))
 }
 
 /// Number of hosts in a fat-tree of 64-port switches.

@@ -1,6 +1,6 @@
 //! Parking lot: several bottlenecks in a row, shared by one long path and many short paths.
 
-use super::{Graph, LoadReference, Topology};
+use super::{Extent, Graph, LoadReference, Topology};
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
@@ -52,5 +52,11 @@ impl Topology for Config {
         }
         graph.senders = Some(self.bottlenecks + 1);
         Ok(graph)
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        let access = self.access_delay.unwrap_or(self.delay);
+        let delay = access * 2 + self.delay * u64::from(self.bottlenecks);
+        Ok(Extent::new(delay, [self.rate, self.access_rate.unwrap_or(self.rate)]))
     }
 }

@@ -1,6 +1,6 @@
 //! Star: hosts around one switch.
 
-use super::{Graph, LoadReference, MAX_HOSTS, Topology};
+use super::{Extent, Graph, LoadReference, MAX_HOSTS, Topology};
 use crate::base::schema::{Bounds, Problem, positive};
 use crate::base::units::{Duration, Rate};
 
@@ -30,5 +30,9 @@ impl Topology for Config {
             graph.connect(host, switch, self.rate, self.delay);
         }
         Ok(graph.loaded_by_hosts())
+    }
+
+    fn extent(&self) -> Result<Extent, Problem> {
+        Ok(Extent::new(self.delay * 2, [self.rate]))
     }
 }

@@ -3,13 +3,18 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Config, Graph, LinkId, Paths};
+use super::{Config, Extent, Graph, LinkId, Paths};
 use crate::base::schema::Parameter;
 use crate::base::units::Duration;
 use crate::model::flow::HostId;
 
 /// Small networks of one topology, in different sizes.
 fn example(kind: &str, a: u32, b: u32) -> Graph {
+    config(kind, a, b).graph(1).unwrap()
+}
+
+/// Parameters of the small networks.
+fn config(kind: &str, a: u32, b: u32) -> Config {
     let rest = match kind {
         "link" => json!({}),
         "dumbbell" => json!({"senders": a, "receivers": b}),
@@ -26,7 +31,7 @@ fn example(kind: &str, a: u32, b: u32) -> Graph {
     };
     let mut table = rest;
     table["kind"] = Value::from(kind);
-    Config::read(&table).unwrap().graph(1).unwrap()
+    Config::read(&table).unwrap()
 }
 
 /// A ring of switches with chords, parallel links and hosts.
@@ -122,6 +127,79 @@ proptest! {
         prop_assert!(graph.senders.is_none_or(|senders| 0 < senders && senders < hosts));
         prop_assert!(graph.load.rate.0 > 0 && !graph.load.what.is_empty());
     }
+}
+
+#[test]
+fn extents_are_those_of_the_graphs() {
+    for kind in Config::NAMES {
+        for (a, b) in (1..4).flat_map(|a| (1..4).map(move |b| (a, b))) {
+            let config = config(kind, a, b);
+            assert_eq!(
+                config.extent().unwrap(),
+                config.graph(1).unwrap().extent(),
+                "{kind} {a} {b}"
+            );
+        }
+    }
+    let table = |rows: &str| json!({"name": "table", "text": rows});
+    let rates = table("time_s,rate_bps\n0,2e9\n1,7e9\n");
+    let delays = table("time_s,delay_s\n0,0.02\n1.5,0.005\n2,0.03\n");
+    for distinct in [
+        json!({"kind": "link", "rate": "3 Gbps", "delay": "7 ms"}),
+        json!({"kind": "link", "rate_trace": rates, "delay_trace": delays}),
+        json!({"kind": "dumbbell", "delay": "7 us", "bottleneck_delay": "9 us",
+               "bottleneck_rate": "1 Gbps"}),
+        json!({"kind": "dumbbell", "rate_trace": rates, "delay_trace": delays}),
+        json!({"kind": "star", "rate": "3 Gbps", "delay": "7 us"}),
+        json!({"kind": "parking_lot", "access_rate": "1 Gbps", "access_delay": "11 us"}),
+        json!({"kind": "leaf_spine", "host_delay": "2 us", "fabric_delay": "3 us"}),
+        json!({"kind": "fat_tree", "delay": "3 us"}),
+        json!({"kind": "clos", "host_rate": "1 Gbps", "core_rate": "7 Gbps", "host_delay": "2 us",
+               "fabric_delay": "3 us", "core_delay": "5 us"}),
+    ] {
+        let config = Config::read(&distinct).unwrap();
+        assert_eq!(config.extent().unwrap(), config.graph(1).unwrap().extent(), "{distinct}");
+    }
+}
+
+#[test]
+fn extents_bound_random_delays_and_report_unreadable_files() {
+    let table =
+        json!({"kind": "dumbbell", "senders": 50, "delay": "5 ms", "longest_delay": "15 ms"});
+    let config = Config::read(&table).unwrap();
+    let [bound, drawn] = [config.extent().unwrap(), config.graph(1).unwrap().extent()];
+    assert_eq!(bound.longest_delay, Duration::from_millis(15 + 5 + 5));
+    assert!(drawn.longest_delay <= bound.longest_delay, "{drawn:?}");
+    assert_eq!(Extent { longest_delay: bound.longest_delay, ..drawn }, bound);
+    let table = json!({"kind": "link", "delay_trace": {"name": "empty", "text": ""}});
+    let config = Config::read(&table).unwrap();
+    assert_eq!(config.extent().unwrap_err(), config.graph(1).unwrap_err());
+}
+
+#[test]
+fn the_extent_of_a_graph_has_the_slowest_of_its_shortest_paths() {
+    // From `a` to `d` there are two paths of three hops, 4 us and 12 us, and a longer one of 201 us. Back
+    // the delays are zero. The hosts `a` and `b` are 5 us apart.
+    let text = "from,to,rate,delay,reverse_delay\na,s,1 Gbps,1 us,0 us\nb,s,2 Gbps,4 us,4 us\n\
+                s,t,3 Gbps,2 us,0 us\ns,t,3 Gbps,10 us,0 us\nt,d,4 Gbps,1 us,0 us\n\
+                s,u,9 Gbps,100 us,0 us\nu,t,9 Gbps,100 us,0 us\n";
+    let extent = |rest: Value| {
+        let mut table = rest;
+        table["kind"] = Value::from("graph");
+        table["file"] = json!({"name": "net.csv", "text": text});
+        Config::read(&table).unwrap().extent().unwrap()
+    };
+    let us = Duration::from_micros;
+    let of_pair = |hosts: Value| extent(json!({ "hosts": hosts })).longest_delay;
+    assert_eq!([json!(["a", "d"]), json!(["a", "b"])].map(of_pair), [us(12), us(5)]);
+    let all = extent(json!({}));
+    assert_eq!(
+        (all.longest_delay, all.slowest.0, all.fastest.0),
+        (us(15), 1_000_000_000, 9_000_000_000)
+    );
+    // Only `d` sends: 0 us to `t`, 0 us to `s`, and 4 us to `b`.
+    let sender = extent(json!({"hosts": ["d", "a", "b"], "senders": 1}));
+    assert_eq!(sender.longest_delay, us(4));
 }
 
 #[test]

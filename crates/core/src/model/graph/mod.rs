@@ -1,12 +1,14 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
 mod delay_trace;
+mod extent;
 mod failures;
 mod loss;
 mod paths;
 mod rate_trace;
 
 pub use self::delay_trace::DelayTrace;
+pub use self::extent::Extent;
 pub use self::failures::{Change, Failure, LinkState};
 pub use self::loss::{Bursts, Loss, Victim};
 pub use self::paths::Paths;
