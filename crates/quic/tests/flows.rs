@@ -34,6 +34,7 @@ const PACKET: f64 = 1_500.0;
 /// Returns a single flow of `size` bytes on a link of 100 Mb/s with an RTT of 20 ms.
 fn single_flow(size: u64) -> Value {
     json!({
+        "environment": "paper",
         "topology": { "kind": "link", "rate": "100 Mbps", "delay": "10 ms" },
         "packet": { "payload": "1460 B", "header": "40 B" },
         "transport": "quic",
@@ -45,6 +46,7 @@ fn single_flow(size: u64) -> Value {
 /// Returns flows on a dumbbell of 20 Mb/s with an RTT of 20 ms and a buffer of 40 packets.
 fn dumbbell(rows: &[(f64, u32, u32, u64, &str)]) -> Value {
     json!({
+        "environment": "paper",
         "topology": {
             "kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "1 Gbps", "delay": "10 us",
             "bottleneck_rate": "20 Mbps", "bottleneck_delay": "10 ms",

@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn links_of_a_large_idle_network_have_room_for_their_ports() {
         let scenario = json!({
-            "topology": { "kind": "fat_tree", "k": 8 }, "transport": "dctcp",
+            "environment": "paper", "topology": { "kind": "fat_tree", "k": 8 }, "transport": "dctcp",
             "workload": { "kind": "permutation", "size": "1 KB" },
         });
         let prepared = Prepared::parse(&scenario.to_string(), Vec::new()).unwrap();

@@ -3,12 +3,13 @@
 mod build;
 pub mod catalogue;
 mod checks;
+pub mod environment;
 pub mod estimate;
 mod execute;
-pub mod linux_defaults;
 mod prepared;
 pub mod scenario;
 mod summary;
+mod warnings;
 
 use serde_json::Value;
 

@@ -89,7 +89,8 @@ mod tests {
 
     fn prepared(changes: &Value) -> Prepared {
         let mut scenario = json!({
-            "topology": "star", "transport": "dctcp", "workload": "permutation", "time_limit": "1 ms",
+            "environment": "paper", "topology": "star", "transport": "dctcp", "workload": "permutation",
+            "time_limit": "1 ms",
         });
         for (field, value) in changes.as_object().unwrap() {
             scenario[field] = value.clone();

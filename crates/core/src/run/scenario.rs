@@ -18,7 +18,7 @@ use crate::network::routes::Routing;
 use crate::network::switch::{config as switch_config, traffic_classes};
 use crate::queueing::disciplines;
 use crate::run::checks::check_scenario;
-use crate::run::linux_defaults;
+use crate::run::environment::{self, Environment, SharedReliability};
 use crate::traffic::generators;
 use crate::transport::controllers;
 use crate::transport::controllers::{python, quic};
@@ -92,6 +92,9 @@ crate::parameters! {
         pub time_limit: Time = Time(10 * crate::base::units::PICOSECONDS);
         /// Flows that start before this time are excluded from statistics; their records are kept.
         pub warm_up: Time = Time::ZERO;
+        /// Environment of all schemes: defaults for hosts, loss recovery, switches and packets. Explicit
+        /// values stay, and a complete scenario contains all of them.
+        pub environment: Environment = Environment::Paper;
         /// The network.
         pub topology: topology::Config;
         /// Workload: source, target, size and start of every flow.
@@ -101,6 +104,9 @@ crate::parameters! {
         /// Transports of some classes of flows instead of `transport`, by name of the class, so that several
         /// transports share a network. Queues are those of `transport`, unless given.
         pub transports: BTreeMap<String, controllers::Config> = BTreeMap::new();
+        /// Handshake, loss recovery, timers and acknowledgements of all transports: the parameters that each
+        /// has under `reliability`, which go before these.
+        pub reliability: SharedReliability = SharedReliability::default();
         /// Traffic classes (IEEE 802.1Q) of flows, from 0 to 7, by name of the flows' class; other flows are
         /// in 0. At every port each traffic class has its own queue: the port serves them in turn, byte by
         /// byte, and each is paused separately. If there are several, and all flows of one have the same
@@ -152,8 +158,11 @@ impl Scenario {
     pub fn parse_with(text: &str, texts: Vec<Text>) -> Result<Self, Problem> {
         static SCHEMA: LazyLock<Value> = LazyLock::new(json_schema);
         let mut value = parse(text)?;
-        linux_defaults::apply(&mut value)?;
-        with_texts(texts, || Self::read(&value)).map_err(|problem| problem.with_places(|| &SCHEMA))
+        let read = || {
+            environment::apply(&mut value)?;
+            Self::read(&value)
+        };
+        with_texts(texts, read).map_err(|problem| problem.with_places(|| &SCHEMA))
     }
 
     /// Returns the controller at every port: the given one, or else the one that the transport needs.
@@ -161,12 +170,12 @@ impl Scenario {
         self.router.clone().or_else(|| self.transport.as_ref()?.router())
     }
 
-    /// Returns the queues at switches and at hosts: the given ones, or else those of this transport.
+    /// Returns the queues at switches and at hosts: the given ones, or else those of this transport in the
+    /// environment.
     pub(super) fn queues(&self, transport: &controllers::Config) -> [disciplines::Config; 2] {
-        [
-            self.queue.clone().unwrap_or_else(|| transport.queue()),
-            self.host_queue.clone().unwrap_or_else(|| transport.host_queue()),
-        ]
+        let [switch, host] =
+            self.environment.queues(transport, self.topology.extent().ok().as_ref());
+        [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
     }
 
     /// Returns every transport with the field that names it, `transport` first.

@@ -7,10 +7,9 @@ use crate::base::schema::Parameter;
 use crate::base::units::{Duration, Time};
 use crate::model::flow::Outcome;
 use crate::model::graph::{Graph, Link, LinkId};
-use crate::network::link::loss;
 use crate::network::port::Port;
 use crate::network::port::pause_state::PauseState;
-use crate::network::switch::pause_watchdog::{self, Deadlock};
+use crate::network::switch::pause_watchdog::Deadlock;
 use crate::network::switch::traffic_classes::Number;
 use crate::queueing::disciplines;
 use crate::record::FlowColumns;
@@ -53,8 +52,8 @@ impl Scenario {
         }
         let router = self.effective_router();
         summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
-        summary["warnings"] = self.warnings(graph, simulation);
         let queues = self.queues_by_traffic_class(transport, network.traffic(), classes);
+        summary["warnings"] = self.warnings(graph, simulation, &queues);
         let numbers = &network.traffic().numbers;
         let queue = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
             let (switch, host) = (switch.show(), host.show());
@@ -103,20 +102,6 @@ impl Scenario {
             |(id, port): (usize, &Port)| link_summary(graph, id as LinkId, port, numbers, elapsed);
         summary["links"] = network.ports().iter().enumerate().map(link).collect();
         summary
-    }
-
-    /// Returns the warnings of the router, the transports, pauses and losses.
-    fn warnings(&self, graph: &Graph, simulation: &Simulation<'_>) -> Value {
-        let Simulation { network, totals, deadlocks, .. } = simulation;
-        let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
-        let router = self.effective_router().and_then(|router| router.warning());
-        let transports = self
-            .all_transports()
-            .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
-        let pauses =
-            pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
-        let losses = loss::warnings(graph, network.ports());
-        router.into_iter().chain(transports).chain(pauses).chain(losses).collect()
     }
 
     /// Summarizes what runs of every model have.

@@ -64,6 +64,17 @@ pub trait Transport {
         None
     }
 
+    /// Returns true if the transport was designed for a network that loses no packets.
+    fn needs_lossless_network(&self) -> bool {
+        false
+    }
+
+    /// Returns the fields of [`Reliability`] that belong to the control law, so that no environment changes
+    /// them.
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns true if the transport requires flows with deadlines.
     fn needs_deadlines(&self) -> bool {
         false

@@ -2,7 +2,7 @@
 //! `invariants.rs` check that all give the same results; these tests check the choice of the engine
 //! and the end of a run on threads.
 
-use crate::common::{run, try_run_in_partitions, with};
+use crate::common::{as_in_papers, run, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::run::scenario::Scenario;
@@ -68,7 +68,7 @@ fn more_threads_than_nodes_are_allowed() {
 
 #[test]
 fn run_on_threads_can_be_stopped() {
-    let scenario = Scenario::parse(&fabric().to_string()).unwrap();
+    let scenario = Scenario::parse(&as_in_papers(&fabric()).to_string()).unwrap();
     for threads in [1, 3] {
         let watch = RunControl::default();
         watch.stop("");

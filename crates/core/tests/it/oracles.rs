@@ -1,7 +1,8 @@
 //! The simulator against closed forms: single flows, single queues, ideals, and scaling.
 
 use crate::common::{
-    assert_estimates, assert_near, count, deadlines, flows, link, mean, run, samples, with,
+    as_in_papers, assert_estimates, assert_near, count, deadlines, flows, link, mean, run, samples,
+    with,
 };
 use serde_json::{Value, json};
 use sojourn_core::base::schema::Parameter;
@@ -357,7 +358,7 @@ fn competing_flows(flows: u64, larger: u64) -> Value {
 
 /// Asserts that a scenario with doubled rates takes half the time.
 fn assert_scales(scenario: &Value, tolerance: f64, what: &str) {
-    let whole = Scenario::parse(&scenario.to_string()).unwrap().show();
+    let whole = Scenario::parse(&as_in_papers(scenario).to_string()).unwrap().show();
     let (once, twice) = (run(&whole), run(&twice_as_fast(&whole)));
     assert_eq!(once.flows.retransmits, twice.flows.retransmits, "{what}");
     for (once, twice) in once.flows.fct_s.iter().zip(&twice.flows.fct_s) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{count, flows, with};
+use crate::common::{as_in_papers, count, flows, with};
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::units::{Bytes, Duration, Time};
@@ -143,7 +143,7 @@ impl StackEndpoint for Target {
 
 /// Runs a scenario with this stack in `parts` partitions.
 fn run_in_partitions(parts: u32, scenario: &Value) -> Results {
-    let mut scenario = Scenario::parse(&scenario.to_string()).unwrap();
+    let mut scenario = Scenario::parse(&as_in_papers(scenario).to_string()).unwrap();
     for config in scenario.of_libraries() {
         config.implementation.stack = Some(Arc::new(StopAndWait));
     }

@@ -120,6 +120,10 @@ impl Transport for Config {
         })
     }
 
+    fn needs_lossless_network(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         let interval = self.notification_interval;
         Mechanism {

@@ -39,6 +39,10 @@ impl Transport for Config {
         paced_start::controller(&self.window, Reno, flight, path)
     }
 
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &["handshake"]
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         paced_start::mechanism(&self.reliability, self.ecn)
     }

@@ -42,6 +42,10 @@ impl Transport for Config {
         Box::new(PatchedTimely { config: self.clone(), control })
     }
 
+    fn needs_lossless_network(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }

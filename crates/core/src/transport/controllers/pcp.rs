@@ -153,6 +153,10 @@ impl Transport for Config {
         })
     }
 
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &["handshake"]
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism {
             sends_trains: true,

@@ -42,6 +42,10 @@ impl Transport for Config {
         })
     }
 
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &["handshake"]
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism { signalling: Signalling::HeaderAndFin, ..Mechanism::paced(&self.reliability) }
     }

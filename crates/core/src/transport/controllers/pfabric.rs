@@ -92,6 +92,10 @@ impl Transport for Config {
         })
     }
 
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &["recovery", "duplicate_acks", "fixed_rto", "initial_rto", "min_rto"]
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism { signalling: Signalling::Header, ..Mechanism::plain(&self.reliability) }
     }

@@ -278,6 +278,10 @@ impl Transport for Config {
         Box::new(Timely { config: self.clone(), control, negative_gradients: 0 })
     }
 
+    fn needs_lossless_network(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }

@@ -37,6 +37,10 @@ impl Transport for Config {
         })
     }
 
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &["handshake"]
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism { signalling: Signalling::Header, ..Mechanism::plain(&self.reliability) }
     }

@@ -29,9 +29,15 @@ pub fn try_run_in_partitions(
     [parts, threads]: [u32; 2],
     scenario: &Value,
 ) -> Result<Results, String> {
-    let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
+    let scenario = as_in_papers(scenario).to_string();
+    let scenario = Scenario::parse(&scenario).map_err(|problem| problem.to_string())?;
     let results = scenario.run_in_parts(parts, threads, &RunControl::default());
     results.map_err(|problem| problem.to_string())
+}
+
+/// Returns a scenario in which every component has its declared defaults, unless it names an environment.
+pub fn as_in_papers(scenario: &Value) -> Value {
+    with(&json!({ "environment": "paper" }), scenario.clone())
 }
 
 /// Returns `base` with the tables of `change` merged in.
@@ -102,7 +108,9 @@ pub fn with_just_enough_buffer(scenario: &Value) -> Value {
     let mut scenarios =
         sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
     let fits = |scenario: &Value| {
-        Prepared::parse(&scenario.to_string(), Vec::new()).and_then(|it| it.check(None)).is_ok()
+        Prepared::parse(&as_in_papers(scenario).to_string(), Vec::new())
+            .and_then(|it| it.check(None))
+            .is_ok()
     };
     scenarios.find(fits).unwrap()
 }

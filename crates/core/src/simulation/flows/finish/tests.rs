@@ -15,6 +15,7 @@ fn run(engine: &str) -> Value {
     }
     let flows = "start_s,source,target,size_bytes\n0,0,1,10000\n0.050025,0,1,10000\n";
     let scenario = json!({
+        "environment": "paper",
         "engine": engine,
         "topology": {
             "kind": "link", "rate": "1 Gbps", "delay": "10 ms",

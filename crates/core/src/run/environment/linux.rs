@@ -7,7 +7,9 @@
 
 use serde_json::{Value, json};
 
+use super::{add_defaults, kind};
 use crate::base::schema::{Problem, did_you_mean};
+use crate::transport::Recovery;
 
 /// Transports of this simulator that the Linux kernel has.
 const LINUX: [&str; 8] =
@@ -33,8 +35,7 @@ pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
 /// Returns a transport with Linux's defaults added. Values that do not name a transport stay unchanged, as
 /// does QUIC, which is not part of the kernel.
 fn with_linux(given: &Value) -> Result<Value, Problem> {
-    let kind = given.as_str().or(given["kind"].as_str());
-    let Some(kind) = kind.filter(|kind| !["none", "quic"].contains(kind)) else {
+    let Some(kind) = kind(given).filter(|kind| *kind != "quic") else {
         return Ok(given.clone());
     };
     if !LINUX.contains(&kind) {
@@ -50,20 +51,23 @@ fn with_linux(given: &Value) -> Result<Value, Problem> {
 }
 
 /// Returns packets of 1500 B with timestamps, and with the options of SYNs and SACKs.
-fn packets() -> Value {
+pub(super) fn packets() -> Value {
     json!({ "payload": "1448 B", "header": "52 B", "ack": "52 B", "syn": "60 B", "sack": true })
 }
 
-/// Returns Linux's parameters of a transport: `net/ipv4/tcp_input.c`, `tcp_recovery.c`, `tcp_timer.c`,
-/// `tcp_cubic.c` and `tcp_bbr.c`, with default system settings.
+/// Returns all of Linux's parameters of a transport.
 fn linux(kind: &str) -> Value {
-    let mut transport = json!({ "reliability": {
-        "recovery": "rack",
-        "tail_probe": "200 ms",
-        "proportional_reduction": true,
-        "undo": true,
-        "duplicate_sack": true,
-        "frto": true,
+    let mut transport = parameters(kind);
+    add_defaults(&mut transport, &json!({ "reliability": timers() }));
+    add_defaults(&mut transport, &json!({ "reliability": { "recovery": "rack" } }));
+    add_defaults(&mut transport, &json!({ "reliability": recovery_options(Recovery::Rack) }));
+    transport
+}
+
+/// Returns the handshake and the timers: `net/ipv4/tcp_input.c` and `tcp_timer.c`, with default system
+/// settings.
+pub(super) fn timers() -> Value {
+    json!({
         "handshake": true,
         "timestamps": true,
         "initial_rto": "1 s",
@@ -75,33 +79,39 @@ fn linux(kind: &str) -> Value {
         "max_rto": "120 s",
         "forgiven_syns": 1,
         "linear_syns": 4,
-    } });
-    let more = match kind {
+    })
+}
+
+/// Returns the options of a kind of loss recovery: `net/ipv4/tcp_input.c` and `tcp_recovery.c`.
+pub(super) fn recovery_options(recovery: Recovery) -> Value {
+    match recovery {
+        Recovery::Rack => json!({
+            "tail_probe": "200 ms",
+            "proportional_reduction": true,
+            "undo": true,
+            "duplicate_sack": true,
+            "frto": true,
+        }),
+        Recovery::SelectiveRepeat => json!({ "duplicate_sack": true }),
+        Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => json!({}),
+    }
+}
+
+/// Returns the parameters of a transport's law: `tcp_cubic.c` and `tcp_bbr.c`.
+pub(super) fn parameters(kind: &str) -> Value {
+    match kind {
         "bbr" => json!({ "quanta": 6, "unpaced": 10, "policer": true, "aggregation": true }),
         "bbr3" => json!({ "unpaced": 10 }),
-        "dctcp" => json!({}),
         "cubic" => json!({ "window": { "count_limit": ALL, "hystart": "linux" } }),
-        _ => json!({ "window": { "count_limit": ALL } }),
-    };
-    add_defaults(&mut transport, &more);
-    transport
+        "tcp" | "vegas" | "high_speed_tcp" | "scalable_tcp" => {
+            json!({ "window": { "count_limit": ALL } })
+        }
+        _ => json!({}),
+    }
 }
 
 /// More packets than an ACK ever acknowledges.
 const ALL: u32 = 1_000_000;
-
-/// Adds the missing fields of `defaults` to a table, recursively.
-fn add_defaults(given: &mut Value, defaults: &Value) {
-    let (Some(given), Some(defaults)) = (given.as_object_mut(), defaults.as_object()) else {
-        return;
-    };
-    for (key, default) in defaults {
-        match given.get_mut(key) {
-            Some(value) => add_defaults(value, default),
-            None => drop(given.insert(key.clone(), default.clone())),
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -111,7 +121,8 @@ mod tests {
 
     fn read(transport: &Value, host: &Value) -> Result<Scenario, Problem> {
         let scenario = json!({
-            "topology": "star", "transport": transport, "host": host, "workload": "permutation",
+            "environment": "paper", "topology": "star", "transport": transport, "host": host,
+            "workload": "permutation",
         });
         Scenario::parse(&scenario.to_string())
     }

@@ -1,0 +1,38 @@
+//! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
+//!
+//! Sources: thresholds that follow the link rate as in the simulator of [hpcc19]; RoCEv2's headers
+//! (InfiniBand Architecture Specification, annex A17); go-back-N and its timeout as in [dcqcn15]'s NICs.
+
+use serde_json::json;
+
+use super::{Defaults, switch_buffer};
+use crate::topology::Extent;
+
+pub(super) fn defaults(extent: &Extent) -> Defaults {
+    let buffer = switch_buffer(extent.fastest);
+    let mut scenario = json!({
+        // Ethernet 18 B, IPv4 20 B, UDP 8 B, BTH 12 B, ICRC 4 B; an ACK has 4 B more (AETH).
+        "packet": { "payload": "1024 B", "header": "62 B", "ack": "66 B" },
+        "host": { "stamps": "wire" },
+    });
+    if extent.has_switches {
+        scenario["switch"] = json!({ "shared_buffer": buffer, "pause": {} });
+    }
+    Defaults {
+        scenario,
+        reliability: json!({
+            "recovery": "go_back_n",
+            "handshake": false,
+            "timestamps": true,
+            "duplicate_acks": 3,
+            // Longer than the queueing delay of a full buffer.
+            "initial_rto": "20 ms",
+            "min_rto": "20 ms",
+            "timer_granularity": "1 ms",
+            "max_rto": "1 s",
+        }),
+        transports: json!({}),
+        queues: json!({}),
+        capacity: (!extent.has_switches).then(|| buffer.into()),
+    }
+}

@@ -1,0 +1,35 @@
+//! Data centre whose switches drop packets: Linux hosts on open connections.
+//!
+//! Sources: the minimum RTO of [dctcp10] §2.3.3; Linux 6.18 (`linux`); the shared buffer by the switches of
+//! the link rate's generation ([`super::switch_buffer`]).
+
+use serde_json::json;
+
+use super::{Defaults, internet, linux, switch_buffer};
+use crate::topology::Extent;
+
+pub(super) fn defaults(extent: &Extent) -> Defaults {
+    let buffer = switch_buffer(extent.fastest);
+    let mut scenario = json!({ "packet": linux::packets(), "host": { "stamps": "wire" } });
+    if extent.has_switches {
+        scenario["switch"] = json!({ "shared_buffer": buffer, "alpha": 1.0 });
+    }
+    Defaults {
+        scenario,
+        reliability: json!({
+            "recovery": "rack",
+            "handshake": false,
+            "timestamps": true,
+            "duplicate_acks": 3,
+            "initial_rto": "10 ms",
+            // SRTT + max(10 ms, 4 RTTVAR): Linux with rto_min of 10 ms.
+            "min_rto": "10 ms",
+            "timer_granularity": "10 ms",
+            "tail_probe": "10 ms",
+            "max_rto": "120 s",
+        }),
+        transports: internet::transports(),
+        queues: json!({}),
+        capacity: (!extent.has_switches).then(|| buffer.into()),
+    }
+}

@@ -1,0 +1,152 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::run::scenario::Scenario;
+
+const NAMED: [&str; 3] = ["internet", "lossy_datacentre", "lossless_datacentre"];
+
+/// Returns the complete scenario of a transport on a topology, with changes.
+fn complete(topology: &Value, transport: &Value, changes: &Value) -> Value {
+    let mut scenario = json!({
+        "topology": topology, "transport": transport,
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 MB", "deadline": "1 s" }] },
+    });
+    add_defaults(&mut scenario, changes);
+    Scenario::parse(&scenario.to_string()).unwrap_or_else(|it| panic!("{transport}: {it}")).show()
+}
+
+fn on_a_star(transport: &Value, changes: &Value) -> Value {
+    complete(&json!("star"), transport, changes)
+}
+
+#[test]
+fn every_transport_runs_in_every_environment_and_reads_back() {
+    let long = json!({ "kind": "dumbbell", "bottleneck_delay": "20 ms" });
+    for environment in NAMED {
+        for topology in [json!("star"), json!("link"), json!("leaf_spine"), long.clone()] {
+            for kind in controllers::Config::built_in() {
+                let scenario =
+                    complete(&topology, &json!(kind), &json!({ "environment": environment }));
+                assert_eq!(scenario["environment"], environment);
+                let again = Scenario::parse(&scenario.to_string()).unwrap().show();
+                assert_eq!(again, scenario, "{kind} in {environment}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_what_belongs_to_the_law_differs_between_transports() {
+    for environment in NAMED {
+        let reliability = |kind: &str| {
+            let mut scenario = on_a_star(&json!(kind), &json!({ "environment": environment }));
+            endpoint(&mut scenario["transport"])["reliability"].clone()
+        };
+        let common = reliability("dctcp");
+        for kind in controllers::Config::built_in() {
+            let own = law(&json!(kind)).unwrap().own_reliability();
+            for (field, value) in reliability(kind).as_object().unwrap() {
+                let is_own = own.contains(&field.as_str()) || own.contains(&RECOVERY);
+                assert!(is_own || *value == common[field], "{environment}, {kind}: {field}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_environment_follows_the_network_and_what_transports_need() {
+    let chosen = |topology: &Value, transport: &str| {
+        complete(topology, &json!(transport), &json!({ "environment": "automatic" }))["environment"]
+            .clone()
+    };
+    let long = json!({ "kind": "link", "delay": "500 us" });
+    let short = json!({ "kind": "link", "delay": "499 us" });
+    assert_eq!(chosen(&long, "timely"), "internet");
+    assert_eq!(chosen(&short, "timely"), "lossless_datacentre");
+    assert_eq!(chosen(&short, "cubic"), "lossy_datacentre");
+    let mixed = json!({
+        "environment": "automatic",
+        "transports": { "bulk": "dcqcn" },
+        "workload": { "kind": "permutation", "class": "bulk" },
+    });
+    let mut scenario = json!({ "topology": "star", "transport": "dctcp" });
+    add_defaults(&mut scenario, &mixed);
+    let scenario = Scenario::parse(&scenario.to_string()).unwrap().show();
+    assert_eq!(scenario["environment"], "lossless_datacentre");
+    assert_eq!(scenario["transport"]["reliability"]["recovery"], "go_back_n");
+}
+
+#[test]
+fn papers_have_the_declared_defaults() {
+    for kind in controllers::Config::built_in() {
+        let scenario = on_a_star(&json!(kind), &json!({ "environment": "paper" }));
+        assert_eq!(scenario["transport"], law(&json!(kind)).unwrap().show(), "{kind}");
+    }
+}
+
+#[test]
+fn explicit_values_stay() {
+    let own = json!({ "kind": "cubic", "reliability": { "min_rto": "3 ms" } });
+    let changes = json!({
+        "environment": "internet",
+        "reliability": { "min_rto": "4 ms", "max_rto": "7 s", "recovery": "new_reno" },
+        "packet": { "payload": "500 B" },
+        "queue": { "kind": "drop_tail", "capacity": "none" },
+    });
+    let scenario = on_a_star(&own, &changes);
+    let reliability = &scenario["transport"]["reliability"];
+    assert_eq!(reliability["min_rto"], "3 ms");
+    assert_eq!(reliability["max_rto"], "7 s");
+    // Options of RACK do not go with another recovery.
+    assert_eq!(reliability["recovery"], "new_reno");
+    assert_eq!(reliability["undo"], false);
+    assert_eq!(reliability["handshake"], true);
+    assert_eq!(scenario["packet"]["payload"], "500 B");
+    assert_eq!(scenario["packet"]["header"], "52 B");
+    assert_eq!(scenario["queue"]["capacity"], "none");
+}
+
+#[test]
+fn a_switch_drops_or_pauses() {
+    let switch = |environment: &str, given: &Value| {
+        on_a_star(&json!("dctcp"), &json!({ "environment": environment, "switch": given }))["switch"].clone()
+    };
+    assert_eq!(switch("lossy_datacentre", &json!({}))["shared_buffer"], "12 MB");
+    assert_eq!(switch("lossy_datacentre", &json!({}))["pause"], "none");
+    assert_ne!(switch("lossless_datacentre", &json!({}))["pause"], "none");
+    assert_eq!(switch("lossless_datacentre", &json!({ "alpha": 2.0 }))["pause"], "none");
+    assert_eq!(switch("lossy_datacentre", &json!({ "pause": {} }))["alpha"], "none");
+    assert_eq!(switch("lossless_datacentre", &json!({ "shared_buffer": "none" }))["pause"], "none");
+}
+
+#[test]
+fn errors_name_the_field() {
+    let problem = |changes: &Value| {
+        let mut scenario =
+            json!({ "topology": "star", "transport": "tcp", "workload": "permutation" });
+        add_defaults(&mut scenario, changes);
+        Scenario::parse(&scenario.to_string()).unwrap_err().to_string()
+    };
+    let line = problem(&json!({ "environment": "internett" }));
+    assert!(line.starts_with("environment: expected one of \"automatic\", \"paper\""), "{line}");
+    let line = problem(&json!({ "reliability": { "min_rtt": "1 s" } }));
+    assert!(line.starts_with("reliability.min_rtt: unknown field"), "{line}");
+    let line = problem(&json!({ "reliability": { "min_rto": "soon" } }));
+    assert!(line.contains("min_rto: expected"), "{line}");
+}
+
+#[test]
+fn queues_have_a_limit() {
+    for environment in NAMED {
+        for kind in controllers::Config::built_in() {
+            let changes = json!({ "environment": environment });
+            let scenario = on_a_star(&json!(kind), &changes);
+            let scenario = Scenario::parse(&scenario.to_string()).unwrap();
+            let [queue, _] = scenario.queues(scenario.transport.as_ref().unwrap());
+            assert!(
+                queue.capacity().is_some() || scenario.switch.shared_buffer.is_some(),
+                "{kind} in {environment}"
+            );
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Warnings of a run: assumptions that decide its result without having been made by the user.
+
+use serde_json::Value;
+
+use crate::base::units::{Bytes, Duration, Rate};
+use crate::model::graph::{Graph, LinkId};
+use crate::network::link::loss;
+use crate::network::switch::pause_watchdog;
+use crate::queueing::disciplines;
+use crate::run::scenario::Scenario;
+use crate::simulation::Simulation;
+
+/// Queue, in bytes, above which a queue without a limit and a host's queue are worth a warning.
+const LONG_QUEUE: u64 = 1_000_000;
+
+/// Queueing delay at a host that is worth a warning.
+const LONG_WAIT: Duration = Duration::from_millis(100);
+
+/// Number of retransmissions above which those without a loss are worth a warning.
+const MANY_RETRANSMISSIONS: u64 = 100;
+
+impl Scenario {
+    /// Returns the warnings of a run of the packet simulator, whose queues at switches and at hosts are
+    /// `queues`, by traffic class.
+    pub(super) fn warnings(
+        &self,
+        graph: &Graph,
+        simulation: &Simulation<'_>,
+        queues: &[[disciplines::Config; 2]],
+    ) -> Value {
+        let Simulation { network, totals, deadlocks, .. } = simulation;
+        let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
+        let router = self.effective_router().and_then(|router| router.warning());
+        let transports = self
+            .all_transports()
+            .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
+        let pauses =
+            pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
+        let losses = loss::warnings(graph, network.ports());
+        router
+            .into_iter()
+            .chain(transports)
+            .chain(self.timeout_warnings())
+            .chain(self.queue_warnings(graph, simulation, queues))
+            .chain(retransmission_warning(simulation))
+            .chain(pauses)
+            .chain(losses)
+            .collect()
+    }
+
+    /// Warns of queues without a limit that grew, and of hosts whose flows wait long for their own port.
+    fn queue_warnings(
+        &self,
+        graph: &Graph,
+        simulation: &Simulation<'_>,
+        queues: &[[disciplines::Config; 2]],
+    ) -> impl Iterator<Item = String> {
+        let ports = simulation.network.ports();
+        let longest = |at_host: bool| {
+            let ids =
+                (0..ports.len()).filter(|id| graph.is_from_host(&graph.links[*id]) == at_host);
+            ids.max_by_key(|id| ports[*id].counters.queue_max)
+        };
+        let describe = |id: usize| {
+            let (bytes, rate) = (ports[id].counters.queue_max, graph.links[id].rate);
+            let name = graph.link_name(id as LinkId);
+            format!("{} at {name}, {} at its rate", Bytes(bytes), wait(bytes, rate))
+        };
+        let is_long = |id: &usize| {
+            let (bytes, rate) = (ports[*id].counters.queue_max, graph.links[*id].rate);
+            bytes > LONG_QUEUE || wait(bytes, rate) > LONG_WAIT
+        };
+        let is_unlimited = self.switch.shared_buffer.is_none()
+            && queues.iter().any(|[switch, _]| switch.capacity().is_none());
+        let switch = longest(false).filter(|id| is_unlimited && is_long(id)).map(|id| {
+            format!(
+                "queues have no limit, and the longest reached {}; give `queue.capacity` or \
+                 `switch.shared_buffer`",
+                describe(id)
+            )
+        });
+        let host = longest(true).filter(is_long).map(|id| {
+            format!(
+                "a host's own queue reached {}: other flows of the host wait behind it",
+                describe(id)
+            )
+        });
+        switch.into_iter().chain(host)
+    }
+
+    /// Warns of timeouts that expire before the first ACK can arrive.
+    fn timeout_warnings(&self) -> impl Iterator<Item = String> {
+        let base_rtt =
+            self.topology.extent().map(|extent| extent.longest_delay * 2).unwrap_or_default();
+        self.all_transports().filter_map(move |(field, transport)| {
+            if transport.has_own_stack() {
+                return None;
+            }
+            let reliability = transport.mechanism(&self.packet).reliability;
+            let (name, rto) = match reliability.fixed_rto {
+                Some(rto) => ("fixed_rto", rto),
+                None => ("initial_rto", reliability.initial_rto),
+            };
+            (rto < base_rtt).then(|| {
+                format!(
+                    "{field}.reliability.{name} is {rto}, below the longest RTT of the idle network, \
+                     {base_rtt}: timeouts expire before ACKs can arrive"
+                )
+            })
+        })
+    }
+}
+
+/// Returns the time in which a link transmits a queue.
+fn wait(bytes: u64, rate: Rate) -> Duration {
+    rate.transmit(Bytes(bytes))
+}
+
+/// Warns of retransmissions of packets that were not lost.
+fn retransmission_warning(simulation: &Simulation<'_>) -> Option<String> {
+    let ports = simulation.network.ports();
+    let lost: u64 = ports.iter().map(|port| port.counters.dropped + port.counters.lost).sum();
+    let retransmits = &simulation.recorder.records.retransmits;
+    let retransmits: u64 = retransmits.iter().map(|count| u64::from(*count)).sum();
+    (retransmits > MANY_RETRANSMISSIONS && retransmits > 2 * lost).then(|| {
+        format!(
+            "{retransmits} retransmissions, but only {lost} packets were lost: reordering or early \
+             timeouts were taken for losses"
+        )
+    })
+}
