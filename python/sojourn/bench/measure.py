@@ -29,7 +29,7 @@ def measure_one(
     from sojourn import _core  # noqa: PLC0415 - the measuring process has no package
     from sojourn.scenario.reading import with_files  # noqa: PLC0415
 
-    text = json.dumps(with_files(scenario))
+    text = json.dumps(with_files({"environment": "paper", **scenario}))
     _core.prepare(text).check()
     command = [sys.executable, "-I", __file__, str(_core.__file__), str(repeats), str(threads)]
     process = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ from sojourn.analysis import metrics
 from sojourn.compare import comparison
 from sojourn.runs.results import Run
 from sojourn.show.console import rich_table
+from sojourn.show.environment import difference_lines, environment_line
 from sojourn.show.intervals import COUNTS, format_value
 from sojourn.show.result import convergence_warnings, scenario_warnings
 
@@ -42,7 +43,9 @@ def _repeats(part: pl.DataFrame, all_flows: pl.DataFrame) -> bool:
 
 def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) -> list[str]:
     """Return notes on a comparison's statistics, scenario warnings, and means not converged."""
-    labels = [*comparison.labels(table), "size", "class"]
+    runs = list(runs)
+    variations = comparison.labels(table)
+    labels = [*variations, "size", "class"]
     remedy = "run for a longer time or more seeds"
     seeds = table["seeds"].to_list()
     if max(seeds) == 1:
@@ -57,6 +60,8 @@ def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) 
         remedy += ", or use --median"
     return [
         f"{statistic}; slowdown: FCT over ideal FCT",
+        *dict.fromkeys(environment_line(run.result) for run in runs[:1]),
+        *difference_lines(runs, variations[0]),
         *scenario_warnings(run.result for run in runs),
         *convergence_warnings(table, labels, remedy),
     ]

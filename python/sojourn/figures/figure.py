@@ -147,6 +147,8 @@ class Figure:
     def plan(self, scale: str) -> list[Labelled]:
         """Return every labelled scenario at a scale, for each seed.
 
+        Scenarios that name no environment have `paper`: every component as its source had it.
+
         Raises `ScenarioError` if the figure does not have the scale.
         """
         if scale not in self.scales:
@@ -156,7 +158,7 @@ class Figure:
         parameters = {"name": scale, "seeds": 1, **self.scales[scale]}
         directory = self.path.parent if self.path else None
         labelled = [
-            (labels, with_files(scenario, directory))
+            (labels, with_files({"environment": "paper", **scenario}, directory))
             for labels, scenario in _require(self._runs, "runs")(parameters)
         ]
         return over_seeds(labelled, parameters["seeds"])

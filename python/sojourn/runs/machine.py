@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 GAUGE: dict[str, Any] = {
+    "environment": "paper",
     "topology": {
         "kind": "leaf_spine",
         "leaves": 9,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.scenario import controller_files
+from sojourn.scenario import controller_files, environments
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.reading import MAX_DEPTH, TOO_DEEP, Labels, Scenario, shortened
 
@@ -95,7 +95,10 @@ def _paths(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 def expand(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
-    """Return every combination of the variations as pairs of labels and scenario, in order."""
+    """Return every combination of the variations as pairs of labels and scenario, in order.
+
+    All have one environment, unless they name several (`environments.unify`).
+    """
     lists = [list(values) for values in variations.values()]
     labelled = [zip(labels_of(values), values, strict=True) for values in lists]
     combinations = []
@@ -105,7 +108,7 @@ def expand(
         for name, (_, value) in zip(variations, pairs, strict=True):
             scenario = override(scenario, {find(scenario, name): value})
         combinations.append((labels, scenario))
-    return combinations
+    return environments.unify(combinations)
 
 
 def labels_of(values: Sequence[Any]) -> list[Any]:

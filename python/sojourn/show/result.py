@@ -13,6 +13,7 @@ from sojourn.analysis import convergence, metrics
 from sojourn.base.units import format_count, format_rate, format_size, format_time, parse_time
 from sojourn.runs.results import Result
 from sojourn.show.console import rich_table
+from sojourn.show.environment import environment_line
 from sojourn.show.intervals import format_in_unit
 
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
@@ -136,7 +137,7 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
 
 def _notes(result: Result) -> list[Text]:
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
-    notes = []
+    notes = [environment_line(result)]
     if result.summary.get("load"):
         notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")

@@ -109,6 +109,7 @@ class Replay:
         scenario = override(
             self.settings.scenario,
             {
+                "environment": "paper",
                 "name": f"{self.case}: {self.settings.label}",
                 "time_limit": f"{self.settings.end_s} s",
                 "packet": {

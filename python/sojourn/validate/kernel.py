@@ -36,7 +36,7 @@ MAX_LATE_S, MAX_LATE_SHARE = 0.02, 0.01
 """Limits of a valid run: lateness of a packet, and share of packets later than a millisecond."""
 
 FREE_FIELDS = (
-    *("name", "seed", "time_limit", "warm_up", "workload", "queue", "host_queue"),
+    *("name", "environment", "seed", "time_limit", "warm_up", "workload", "queue", "host_queue"),
     *("samples", "account", "account_flows", "engine"),
 )
 """Fields that a scenario may set, with further checks; the kernel determines all others."""

@@ -1,0 +1,67 @@
+"""Environments: the same hosts, loss recovery and switches for every scheme."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import SCENARIO
+from sojourn import ScenarioError, check, expand, run
+from sojourn.compare import comparison, tables
+from sojourn.show import environment
+
+AUTOMATIC = {**SCENARIO, "environment": "automatic"}
+
+
+def test_all_schemes_get_the_network_that_one_of_them_needs() -> None:
+    alone = check(AUTOMATIC)
+    assert alone["environment"] == "lossy_datacentre"
+    for transports in (["dctcp", "dcqcn"], ["dcqcn", "dctcp"]):
+        schemes = [scenario for _, scenario in expand(AUTOMATIC, {"transport": transports})]
+        assert {check(scenario)["environment"] for scenario in schemes} == {"lossless_datacentre"}
+    pair = expand(AUTOMATIC, {"transport": ["dctcp", "tcp"]})
+    assert {check(scenario)["environment"] for _, scenario in pair} == {"lossy_datacentre"}
+
+
+def test_a_named_environment_stays() -> None:
+    named = expand(AUTOMATIC, {"environment": ["internet", "paper"], "transport": ["dcqcn"]})
+    assert [check(scenario)["environment"] for _, scenario in named] == ["internet", "paper"]
+    with pytest.raises(ScenarioError, match=r"^environment: expected one of"):
+        check({**SCENARIO, "environment": "internett"})
+
+
+def test_the_same_law_in_python_takes_the_same_time(tmp_path: Path) -> None:
+    # A window of ten packets, which neither transport changes within the first round trip.
+    (tmp_path / "ten.py").write_text(
+        "import sojourn\n\n\n"
+        "class Ten(sojourn.Controller):\n"
+        "    def on_start(self, path: sojourn.Path) -> None:\n"
+        "        self.window = 10 * path.payload_bytes\n\n"
+        "    def allowance(self) -> float:\n"
+        "        return self.window\n"
+    )
+    flow = {"source": 0, "target": 1, "size": "10 KB"}
+    link = {
+        "environment": "automatic",
+        "topology": {"kind": "link", "rate": "20 Mbps", "delay": "50 ms"},
+        "workload": {"kind": "flows", "flows": [flow]},
+    }
+    own = run({**link, "transport": f"{tmp_path / 'ten.py'}:Ten"})
+    built_in = run({**link, "transport": "tcp"})
+    assert own.summary["scenario"]["environment"] == "internet"
+    assert own.flows["fct_s"].to_list() == built_in.flows["fct_s"].to_list()
+
+
+def test_a_comparison_states_its_environment_and_how_schemes_differ() -> None:
+    table, runs = comparison.compare(AUTOMATIC, {"transport": ["dctcp", "pfabric"]})
+    notes = tables.comparison_notes(table, runs, median=False)
+    (line,) = [note for note in notes if note.startswith("environment: ")]
+    assert line.startswith("environment: lossy_datacentre: packets of 1.448 KB + 52 B")
+    (line,) = [note for note in notes if note.startswith("beyond their law")]
+    assert "reliability.fixed_rto (dctcp none, pfabric 45 us)" in line
+    assert "handshake" not in line
+
+
+def test_schemes_that_differ_in_their_law_alone_are_said_to() -> None:
+    _, runs = comparison.compare(AUTOMATIC, {"transport": ["tcp", "cubic"]})
+    (line,) = environment.difference_lines(runs, "transport")
+    assert line == "the schemes differ in nothing but their law and its parameters"
