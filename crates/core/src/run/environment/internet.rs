@@ -1,9 +1,9 @@
 //! Today's Internet: Linux hosts, and queues of one bandwidth-delay product.
 //!
-//! Sources: Linux 6.18 (`linux`); RFC 8985 and RFC 9937 (RACK-TLP and PRR), RFC 9406 (HyStart); Villamizar and
-//! Song, High Performance TCP in ANSNET (1994), for the buffer.
+//! Sources: Linux 6.18 (`linux`); RFC 8985 and RFC 9937 (RACK-TLP and PRR); Villamizar and Song, High
+//! Performance TCP in ANSNET (1994), for the buffer.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Defaults, linux};
 use crate::topology::Extent;
@@ -30,8 +30,6 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
 /// Returns the parameters of every transport, as Linux has them.
 pub(super) fn transports() -> Value {
     let names = controllers::Config::NAMES.iter();
-    names
-        .map(|name| ((*name).to_owned(), linux::parameters(name)))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
+    let all = names.map(|name| ((*name).to_owned(), linux::parameters(name)));
+    all.collect::<Map<_, _>>().into()
 }

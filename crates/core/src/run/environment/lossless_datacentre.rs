@@ -1,6 +1,6 @@
 //! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
 //!
-//! Sources: thresholds that follow the link rate as in the simulator of [hpcc19]; RoCEv2's headers
+//! Sources: thresholds that follow the link rate as in the simulator of [hpcc19]; headers of `RoCEv2`
 //! (InfiniBand Architecture Specification, annex A17); go-back-N and its timeout as in [dcqcn15]'s NICs.
 
 use serde_json::json;

@@ -7,9 +7,10 @@ const NAMED: [&str; 3] = ["internet", "lossy_datacentre", "lossless_datacentre"]
 
 /// Returns the complete scenario of a transport on a topology, with changes.
 fn complete(topology: &Value, transport: &Value, changes: &Value) -> Value {
+    let flow = json!({ "source": 0, "target": 1, "size": "1 MB", "deadline": "1 s" });
     let mut scenario = json!({
         "topology": topology, "transport": transport,
-        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 MB", "deadline": "1 s" }] },
+        "workload": { "kind": "flows", "flows": [flow] },
     });
     add_defaults(&mut scenario, changes);
     Scenario::parse(&scenario.to_string()).unwrap_or_else(|it| panic!("{transport}: {it}")).show()
