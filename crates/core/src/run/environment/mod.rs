@@ -311,7 +311,8 @@ impl Parameter for SharedReliability {
 }
 
 /// Returns the buffer that all ports of a switch share, for switches whose fastest port has this rate:
-/// Trident II (12 MB, [dcqcn15] §6), the 100 Gb/s switches of [hpcc19] §5.1 (32 MB), and Tomahawk 3 (64 MB).
+/// Trident II (12 MB, [dcqcn15] §6), the 100 Gb/s switches of [hpcc19] §5.1 (32 MB), and Tomahawk 3
+/// (64 MB).
 fn switch_buffer(fastest: Rate) -> &'static str {
     match fastest {
         rate if rate <= Rate::from_gbps(40) => "12 MB",

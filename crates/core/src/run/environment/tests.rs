@@ -1,3 +1,5 @@
+//! Tests of environments.
+
 use serde_json::{Value, json};
 
 use super::*;
