@@ -49,6 +49,12 @@ def test_the_same_law_in_python_takes_the_same_time(tmp_path: Path) -> None:
     built_in = run({**link, "transport": "tcp"})
     assert own.summary["scenario"]["environment"] == "internet"
     assert own.flows["fct_s"].to_list() == built_in.flows["fct_s"].to_list()
+    # In papers only one of them has a handshake.
+    own, built_in = (
+        run({**link, "environment": "paper", "transport": transport})
+        for transport in (f"{tmp_path / 'ten.py'}:Ten", "tcp")
+    )
+    assert built_in.flows["fct_s"][0] - own.flows["fct_s"][0] == pytest.approx(0.1, rel=0.01)
 
 
 def test_a_comparison_states_its_environment_and_how_schemes_differ() -> None:
@@ -61,7 +67,16 @@ def test_a_comparison_states_its_environment_and_how_schemes_differ() -> None:
     assert "handshake" not in line
 
 
-def test_schemes_that_differ_in_their_law_alone_are_said_to() -> None:
-    _, runs = comparison.compare(AUTOMATIC, {"transport": ["tcp", "cubic"]})
+@pytest.mark.parametrize("pair", [["tcp", "cubic"], ["dctcp", "swift"]])
+def test_schemes_of_one_environment_differ_in_their_law_and_queue_alone(pair: list[str]) -> None:
+    _, runs = comparison.compare(AUTOMATIC, {"transport": pair})
     (line,) = environment.difference_lines(runs, "transport")
-    assert line == "the schemes differ in nothing but their law and its parameters"
+    same = "the schemes differ in nothing but their law and its parameters"
+    assert line == same if pair[0] == "tcp" else "reliability" not in line
+
+
+def test_a_transport_that_extends_another_has_its_reliability() -> None:
+    _, runs = comparison.compare(AUTOMATIC, {"transport": ["dctcp", "pias"]})
+    (line,) = environment.difference_lines(runs, "transport")
+    assert "reliability" not in line
+    assert "open connections, rack" in environment.environment_line(runs[1].result)

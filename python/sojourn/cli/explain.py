@@ -62,6 +62,7 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
     from sojourn.explain import rpc_plot
     from sojourn.explain import tables as page
     from sojourn.show import console, intervals, parts
+    from sojourn.show.environment import difference_lines, environment_line
 
     table, calls = breakdown.by_size(runs), breakdown.by_call(runs)
     if table.is_empty():
@@ -76,7 +77,12 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
         scope = ", on the same flows" if differences["same_flows"].all() else ""
         print(f"difference from {runs[0].labels[labels[0]]}{scope}:")
         console.show(parts.breakdown_tables(differences, labels, intervals.format_duration))
-    for line in (*page.call_sentences(calls, labels), *page.sentences(runs, labels)):
+    for line in (
+        environment_line(runs[0].result),
+        *(difference_lines(runs, labels[0]) if labels else ()),
+        *page.call_sentences(calls, labels),
+        *page.sentences(runs, labels),
+    ):
         print(line)
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)

@@ -60,7 +60,7 @@ def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) 
         remedy += ", or use --median"
     return [
         f"{statistic}; slowdown: FCT over ideal FCT",
-        *dict.fromkeys(environment_line(run.result) for run in runs[:1]),
+        environment_line(runs[0].result),
         *difference_lines(runs, variations[0]),
         *scenario_warnings(run.result for run in runs),
         *convergence_warnings(table, labels, remedy),

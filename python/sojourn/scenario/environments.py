@@ -11,8 +11,6 @@ from sojourn.scenario.reading import Labels, Scenario
 
 FIELD = "environment"
 
-AUTOMATIC = "automatic"
-
 LOSSLESS = "lossless_datacentre"
 
 
@@ -22,12 +20,16 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
     It is that of the first, or lossless if one of them needs a lossless network. Scenarios that
     name an environment keep it.
     """
-    free = [scenario for _, scenario in labelled if scenario.get(FIELD) == AUTOMATIC]
+    free = [scenario for _, scenario in labelled if _is_free(scenario)]
     if not free:
         return list(labelled)
     chosen = [Prepared(scenario).complete()[FIELD] for scenario in free]
     environment = LOSSLESS if LOSSLESS in chosen else chosen[0]
     return [
-        (labels, {**scenario, FIELD: environment} if scenario in free else scenario)
+        (labels, {**scenario, FIELD: environment} if _is_free(scenario) else scenario)
         for labels, scenario in labelled
     ]
+
+
+def _is_free(scenario: Scenario) -> bool:
+    return scenario.get(FIELD) == "automatic"

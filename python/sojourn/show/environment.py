@@ -21,15 +21,22 @@ def environment_line(result: Result) -> str:
     scenario = result.summary["scenario"]
     packet = scenario["packet"]
     parts = [f"packets of {packet['payload']} + {packet['header']}"]
-    if isinstance(scenario[LAW], Mapping) and "reliability" in scenario[LAW]:
-        parts += _reliability(scenario[LAW]["reliability"])
-    if result.summary.get("queues"):
-        parts += [_queue(queues["switch"]) for queues in result.summary["queues"][:1]]
-        parts += _switch(scenario["switch"])
+    if reliability := _reliability(scenario[LAW]):
+        parts += _recovery(reliability)
+    if queues := result.summary.get("queues"):
+        parts += [_queue(queues[0]["switch"]), *_switch(scenario["switch"])]
     return f"environment: {scenario['environment']}: {', '.join(parts)}"
 
 
-def _reliability(reliability: Mapping[str, Any]) -> list[str]:
+def _reliability(transport: Any) -> Mapping[str, Any]:
+    """Return the reliability of a transport, or that of the transport that it extends."""
+    if not isinstance(transport, Mapping):
+        return {}
+    tables = [transport, *(value for value in transport.values() if isinstance(value, Mapping))]
+    return next((table["reliability"] for table in tables if "reliability" in table), {})
+
+
+def _recovery(reliability: Mapping[str, Any]) -> list[str]:
     handshake = "a handshake" if reliability["handshake"] else "open connections"
     fixed = reliability["fixed_rto"]
     rto = f"RTO ≥ {reliability['min_rto']}" if fixed == "none" else f"RTO {fixed}"
@@ -38,7 +45,8 @@ def _reliability(reliability: Mapping[str, Any]) -> list[str]:
 
 def _queue(queue: Mapping[str, Any]) -> str:
     limit = queue.get("capacity", "none")
-    return f"{queue['kind']} {'without limit of its own' if limit == 'none' else f'of {limit}'}"
+    size = "without limit of its own" if limit == "none" else f"of {limit}"
+    return f"{queue['kind']} {size}"
 
 
 def _switch(switch: Mapping[str, Any]) -> list[str]:
@@ -75,12 +83,11 @@ def _environment(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     scenario = summary["scenario"]
     for name in ("environment", "packet", "host", "switch", "routing"):
         yield from _leaves(scenario[name], name)
-    if isinstance(scenario[LAW], Mapping):
-        yield from _leaves(scenario[LAW].get("reliability", {}), "reliability")
-    for queues in summary.get("queues", [])[:1]:
-        yield "queue", queues["switch"]["kind"]
-        yield from _leaves({"capacity": queues["switch"].get("capacity", "none")}, "queue")
-        yield "host_queue", queues["host"]["kind"]
+    yield from _leaves(_reliability(scenario[LAW]), "reliability")
+    if queues := summary.get("queues"):
+        yield "queue", queues[0]["switch"]["kind"]
+        yield "queue.capacity", queues[0]["switch"].get("capacity", "none")
+        yield "host_queue", queues[0]["host"]["kind"]
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -92,8 +92,14 @@ crate::parameters! {
         pub time_limit: Time = Time(10 * crate::base::units::PICOSECONDS);
         /// Flows that start before this time are excluded from statistics; their records are kept.
         pub warm_up: Time = Time::ZERO;
-        /// Environment of all schemes: defaults for hosts, loss recovery, switches and packets. Explicit
-        /// values stay, and a complete scenario contains all of them.
+        /// Environment of all schemes: defaults for hosts, loss recovery, switches and packets, shown in a
+        /// complete scenario; explicit values stay. `paper`: every component as its source had it.
+        /// `internet`: Linux hosts with RACK-TLP, PRR and a handshake, and queues of one bandwidth-delay
+        /// product of the slowest link over the longest path. `lossy_datacentre`: Linux hosts with a minimum
+        /// RTO of 10 ms on open connections, and a shared buffer of 12 MB (above 40 Gb/s 32 MB).
+        /// `lossless_datacentre`: RDMA NICs with go-back-N on open connections, and the same buffer with
+        /// pause frames. `automatic`: `internet` for a base RTT of 1 ms or more; otherwise lossless if a
+        /// transport was designed for that (DCQCN, TIMELY), or else lossy.
         pub environment: Environment = Environment::Paper;
         /// The network.
         pub topology: topology::Config;
@@ -173,9 +179,11 @@ impl Scenario {
     /// Returns the queues at switches and at hosts: the given ones, or else those of this transport in the
     /// environment.
     pub(super) fn queues(&self, transport: &controllers::Config) -> [disciplines::Config; 2] {
-        let [switch, host] =
-            self.environment.queues(transport, self.topology.extent().ok().as_ref());
-        [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
+        let queue = || self.environment.queue(transport, &self.topology);
+        [
+            self.queue.clone().unwrap_or_else(queue),
+            self.host_queue.clone().unwrap_or_else(|| transport.host_queue()),
+        ]
     }
 
     /// Returns every transport with the field that names it, `transport` first.

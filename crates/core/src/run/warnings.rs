@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::base::units::{Bytes, Duration, Rate};
+use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, LinkId};
 use crate::network::link::loss;
 use crate::network::switch::pause_watchdog;
@@ -10,10 +10,10 @@ use crate::queueing::disciplines;
 use crate::run::scenario::Scenario;
 use crate::simulation::Simulation;
 
-/// Queue, in bytes, above which a queue without a limit and a host's queue are worth a warning.
-const LONG_QUEUE: u64 = 1_000_000;
+/// Queue above which a queue without a limit and a host's queue are worth a warning.
+const LONG_QUEUE: Bytes = Bytes(1_000_000);
 
-/// Queueing delay at a host that is worth a warning.
+/// Queueing delay above which they are.
 const LONG_WAIT: Duration = Duration::from_millis(100);
 
 /// Number of retransmissions above which those without a loss are worth a warning.
@@ -57,33 +57,24 @@ impl Scenario {
     ) -> impl Iterator<Item = String> {
         let ports = simulation.network.ports();
         let longest = |at_host: bool| {
-            let ids =
-                (0..ports.len()).filter(|id| graph.is_from_host(&graph.links[*id]) == at_host);
-            ids.max_by_key(|id| ports[*id].counters.queue_max)
-        };
-        let describe = |id: usize| {
-            let (bytes, rate) = (ports[id].counters.queue_max, graph.links[id].rate);
-            let name = graph.link_name(id as LinkId);
-            format!("{} at {name}, {} at its rate", Bytes(bytes), wait(bytes, rate))
-        };
-        let is_long = |id: &usize| {
-            let (bytes, rate) = (ports[*id].counters.queue_max, graph.links[*id].rate);
-            bytes > LONG_QUEUE || wait(bytes, rate) > LONG_WAIT
+            let is_there = |id: &usize| graph.is_from_host(&graph.links[*id]) == at_host;
+            let queue = |id: &usize| ports[*id].counters.queue_max;
+            let id = (0..ports.len()).filter(is_there).max_by_key(queue)?;
+            let (bytes, name) = (Bytes(queue(&id)), graph.link_name(id as LinkId));
+            let wait = graph.links[id].rate.transmit(bytes);
+            let is_long = bytes > LONG_QUEUE || wait > LONG_WAIT;
+            is_long.then(|| format!("{bytes} at {name}, {wait} at its rate"))
         };
         let is_unlimited = self.switch.shared_buffer.is_none()
             && queues.iter().any(|[switch, _]| switch.capacity().is_none());
-        let switch = longest(false).filter(|id| is_unlimited && is_long(id)).map(|id| {
+        let switch = longest(false).filter(|_| is_unlimited).map(|queue| {
             format!(
-                "queues have no limit, and the longest reached {}; give `queue.capacity` or \
-                 `switch.shared_buffer`",
-                describe(id)
+                "queues have no limit, and the longest reached {queue}; give `queue.capacity` or \
+                 `switch.shared_buffer`"
             )
         });
-        let host = longest(true).filter(is_long).map(|id| {
-            format!(
-                "a host's own queue reached {}: other flows of the host wait behind it",
-                describe(id)
-            )
+        let host = longest(true).map(|queue| {
+            format!("a host's own queue reached {queue}: other flows of the host wait behind it")
         });
         switch.into_iter().chain(host)
     }
@@ -103,17 +94,12 @@ impl Scenario {
             };
             (rto < base_rtt).then(|| {
                 format!(
-                    "{field}.reliability.{name} is {rto}, below the longest RTT of the idle network, \
-                     {base_rtt}: timeouts expire before ACKs can arrive"
+                    "{field}.reliability.{name} is {rto}, below the propagation RTT of the longest \
+                     path, {base_rtt}: timeouts expire before ACKs can arrive"
                 )
             })
         })
     }
-}
-
-/// Returns the time in which a link transmits a queue.
-fn wait(bytes: u64, rate: Rate) -> Duration {
-    rate.transmit(Bytes(bytes))
 }
 
 /// Warns of retransmissions of packets that were not lost.
@@ -124,8 +110,8 @@ fn retransmission_warning(simulation: &Simulation<'_>) -> Option<String> {
     let retransmits: u64 = retransmits.iter().map(|count| u64::from(*count)).sum();
     (retransmits > MANY_RETRANSMISSIONS && retransmits > 2 * lost).then(|| {
         format!(
-            "{retransmits} retransmissions, but only {lost} packets were lost: reordering or early \
-             timeouts were taken for losses"
+            "{retransmits} retransmissions, but only {lost} packets were lost: packets that were \
+             late were taken for lost, or data were repeated with a lost packet"
         )
     })
 }

@@ -33,3 +33,4 @@ mod stacks;
 mod tcp_laws;
 mod tidy;
 mod traffic_classes;
+mod warnings;

@@ -58,16 +58,18 @@ pub(super) fn packets() -> Value {
 /// Returns all of Linux's parameters of a transport.
 fn linux(kind: &str) -> Value {
     let mut transport = parameters(kind);
-    add_defaults(&mut transport, &json!({ "reliability": timers() }));
-    add_defaults(&mut transport, &json!({ "reliability": { "recovery": "rack" } }));
-    add_defaults(&mut transport, &json!({ "reliability": recovery_options(Recovery::Rack) }));
+    let mut reliability = reliability();
+    let options = recovery_options(Recovery::Rack, &reliability["min_rto"]);
+    add_defaults(&mut reliability, &options);
+    add_defaults(&mut transport, &json!({ "reliability": reliability }));
     transport
 }
 
-/// Returns the handshake and the timers: `net/ipv4/tcp_input.c` and `tcp_timer.c`, with default system
-/// settings.
-pub(super) fn timers() -> Value {
+/// Returns the handshake, the kind of loss recovery and the timers: `net/ipv4/tcp_input.c` and
+/// `tcp_timer.c`, with default system settings.
+pub(super) fn reliability() -> Value {
     json!({
+        "recovery": "rack",
         "handshake": true,
         "timestamps": true,
         "initial_rto": "1 s",
@@ -82,11 +84,12 @@ pub(super) fn timers() -> Value {
     })
 }
 
-/// Returns the options of a kind of loss recovery: `net/ipv4/tcp_input.c` and `tcp_recovery.c`.
-pub(super) fn recovery_options(recovery: Recovery) -> Value {
+/// Returns the options of a kind of loss recovery: `net/ipv4/tcp_input.c` and `tcp_recovery.c`. A tail loss
+/// probe of a single segment waits for the minimum RTO.
+pub(super) fn recovery_options(recovery: Recovery, min_rto: &Value) -> Value {
     match recovery {
         Recovery::Rack => json!({
-            "tail_probe": "200 ms",
+            "tail_probe": min_rto,
             "proportional_reduction": true,
             "undo": true,
             "duplicate_sack": true,

@@ -1,7 +1,8 @@
 //! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
 //!
-//! Sources: thresholds that follow the link rate as in the simulator of [hpcc19]; headers of `RoCEv2`
-//! (InfiniBand Architecture Specification, annex A17); go-back-N and its timeout as in [dcqcn15]'s NICs.
+//! Sources: headers of `RoCEv2` (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
+//! of [dcqcn15]; [`switch_buffer`]. Own choices: the timeouts, longer than the queueing delay of a full buffer
+//! at 10 Gb/s, and selective repeat for sprayed packets, since go-back-N takes overtaken packets for lost.
 
 use serde_json::json;
 
@@ -25,14 +26,13 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "handshake": false,
             "timestamps": true,
             "duplicate_acks": 3,
-            // Longer than the queueing delay of a full buffer.
             "initial_rto": "20 ms",
             "min_rto": "20 ms",
             "timer_granularity": "1 ms",
             "max_rto": "1 s",
         }),
-        transports: json!({}),
-        queues: json!({}),
+        spraying: json!({ "recovery": "selective_repeat", "duplicate_acks": "none" }),
+        law: |_| json!({}),
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
 }

@@ -1,11 +1,10 @@
 //! Data centre whose switches drop packets: Linux hosts on open connections.
 //!
-//! Sources: the minimum RTO of [dctcp10] §2.3.3; Linux 6.18 (`linux`); the shared buffer by the switches of
-//! the link rate's generation ([`super::switch_buffer`]).
+//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`); [`switch_buffer`].
 
 use serde_json::json;
 
-use super::{Defaults, internet, linux, switch_buffer};
+use super::{Defaults, linux, switch_buffer};
 use crate::topology::Extent;
 
 pub(super) fn defaults(extent: &Extent) -> Defaults {
@@ -25,11 +24,10 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             // SRTT + max(10 ms, 4 RTTVAR): Linux with rto_min of 10 ms.
             "min_rto": "10 ms",
             "timer_granularity": "10 ms",
-            "tail_probe": "10 ms",
             "max_rto": "120 s",
         }),
-        transports: internet::transports(),
-        queues: json!({}),
+        spraying: json!({ "duplicate_acks": "none" }),
+        law: linux::parameters,
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
 }

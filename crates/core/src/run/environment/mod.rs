@@ -27,21 +27,17 @@ crate::choices! {
         Automatic = "automatic",
         /// Every component as its source had it: the defaults in this catalogue.
         Paper = "paper",
-        /// Hosts of today's Internet: Linux with RACK-TLP, PRR, HyStart, TCP small queues and fair
-        /// queueing, and queues of one bandwidth-delay product.
+        /// Today's Internet: Linux hosts with RACK-TLP and PRR, a handshake, packets of 1500 B, and
+        /// queues of one bandwidth-delay product.
         Internet = "internet",
-        /// Data centre whose switches drop: Linux hosts, open connections, and a shared buffer.
+        /// Data centre whose switches drop: Linux hosts with RACK-TLP, PRR and a minimum RTO of 10 ms,
+        /// open connections, packets of 1500 B, and a shared buffer.
         LossyDatacentre = "lossy_datacentre",
-        /// Data centre whose switches pause (PFC): RDMA NICs, open connections, and a shared buffer.
+        /// Data centre whose switches pause (PFC): RDMA NICs with go-back-N (selective repeat if packets
+        /// are sprayed), open connections, packets of `RoCEv2`, and a shared buffer.
         LosslessDatacentre = "lossless_datacentre",
     }
 }
-
-/// Name of the environment without defaults of its own.
-const PAPER: &str = "paper";
-
-/// Name of the choice by network and transports, which a complete scenario replaces by the environment.
-const AUTOMATIC: &str = "automatic";
 
 /// Base RTT at and above which a network is the Internet, unless the scenario names an environment.
 const INTERNET_RTT: Duration = Duration::from_millis(1);
@@ -50,13 +46,13 @@ const INTERNET_RTT: Duration = Duration::from_millis(1);
 struct Defaults {
     /// Fields of the scenario.
     scenario: Value,
-    /// Handshake, timers and acknowledgements of every transport.
+    /// Handshake, kind of loss recovery and timers of every transport.
     reliability: Value,
-    /// Parameters of transports, by name.
-    transports: Value,
-    /// Parameters of queues, by name.
-    queues: Value,
-    /// Capacity of queues that have none of their own.
+    /// The same if packets of a flow take several paths; these values go before `reliability`.
+    spraying: Value,
+    /// Returns the parameters of a transport's law by its name.
+    law: fn(&str) -> Value,
+    /// Capacity of queues at switches that have none of their own.
     capacity: Option<Value>,
 }
 
@@ -68,24 +64,28 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     }
     if let Some(shared) = scenario.get("reliability") {
         SharedReliability::read(shared).map_err(|problem| problem.within("reliability"))?;
+        let reliability = json!({ "reliability": shared });
+        for_each_transport(scenario, |transport| add_defaults(endpoint(transport), &reliability));
     }
-    for_each_transport(scenario, share_reliability);
     linux::apply(scenario)?;
-    let given = scenario.get("environment").filter(|given| *given != PAPER);
-    let (Some(given), Some(extent)) = (given.cloned(), extent(scenario)) else { return Ok(()) };
-    let environment = if given == AUTOMATIC {
-        chosen(scenario, &extent)
-    } else {
-        Environment::read(&given).map_err(|problem| problem.within("environment"))?
-    };
+    let Some(given) = scenario.get("environment") else { return Ok(()) };
+    let given = Environment::read(given).map_err(|problem| problem.within("environment"))?;
+    if given == Environment::Paper {
+        return Ok(());
+    }
+    let topology = topology::Config::read(&scenario["topology"]);
+    let Ok(extent) = topology.and_then(|topology| topology.extent()) else { return Ok(()) };
+    let environment =
+        if given == Environment::Automatic { chosen(scenario, &extent) } else { given };
     scenario["environment"] = environment.show();
     let Some(mut defaults) = environment.defaults(&extent) else { return Ok(()) };
-    let sprays = scenario["routing"].as_str().is_some_and(|routing| routing.starts_with("spray"));
-    for_each_transport(scenario, |_, transport| add_to_transport(transport, &defaults, sprays));
-    for (field, needs_capacity) in [("queue", true), ("host_queue", false)] {
-        if let Some(queue) = scenario.get_mut(field) {
-            defaults.add_to_queue(queue, needs_capacity);
-        }
+    if scenario["routing"].as_str().is_some_and(|routing| routing.starts_with("spray")) {
+        add_defaults(&mut defaults.spraying, &defaults.reliability);
+        defaults.reliability = std::mem::take(&mut defaults.spraying);
+    }
+    for_each_transport(scenario, |transport| add_to_transport(transport, &defaults));
+    if let (Some(capacity), Some(queue)) = (&defaults.capacity, scenario.get_mut("queue")) {
+        add_capacity(queue, capacity);
     }
     leave_out_conflicts(&mut defaults.scenario, scenario);
     add_defaults(scenario, &defaults.scenario);
@@ -109,8 +109,7 @@ fn leave_out_conflicts(defaults: &mut Value, scenario: &Value) {
     if given.get("pause").is_some_and(|pause| *pause != "none") {
         remove("switch", &["alpha"]);
     }
-    let by_class = scenario["transports"].as_object().into_iter().flat_map(Map::values);
-    if std::iter::once(&scenario["transport"]).chain(by_class).any(|it| kind(it) == Some("quic")) {
+    if transports(scenario).any(|transport| kind(transport) == Some("quic")) {
         remove("host", &["stamps"]);
     }
 }
@@ -121,18 +120,18 @@ fn chosen(scenario: &Value, extent: &Extent) -> Environment {
     if extent.longest_delay * 2 >= INTERNET_RTT {
         return Environment::Internet;
     }
-    let by_class = scenario["transports"].as_object().into_iter().flat_map(Map::values);
-    let mut all = std::iter::once(&scenario["transport"]).chain(by_class);
-    if all.any(|transport| law(transport).is_some_and(|law| law.needs_lossless_network())) {
+    let needs = |transport| law(transport).is_some_and(|law| law.needs_lossless_network());
+    if transports(scenario).any(needs) {
         Environment::LosslessDatacentre
     } else {
         Environment::LossyDatacentre
     }
 }
 
-/// Returns the extent of the scenario's network, if its topology is valid.
-fn extent(scenario: &Value) -> Option<Extent> {
-    topology::Config::read(scenario.get("topology")?).ok()?.extent().ok()
+/// Returns `transport` and all of `transports`.
+fn transports(scenario: &Value) -> impl Iterator<Item = &Value> {
+    let by_class = scenario["transports"].as_object().into_iter().flat_map(Map::values);
+    std::iter::once(&scenario["transport"]).chain(by_class)
 }
 
 /// Returns the transport that `given` names with its declared defaults, if its parameters are optional.
@@ -145,18 +144,15 @@ fn kind(given: &Value) -> Option<&str> {
     given.as_str().or(given["kind"].as_str()).filter(|kind| *kind != "none")
 }
 
-/// Calls `change` for `transport` and for each of `transports`, as tables, with the scenario's shared
-/// reliability.
-fn for_each_transport(scenario: &mut Value, mut change: impl FnMut(&Value, &mut Value)) {
-    let shared = scenario["reliability"].clone();
+/// Calls `change` for `transport` and for each of `transports`, as tables.
+fn for_each_transport(scenario: &mut Value, mut change: impl FnMut(&mut Value)) {
     let mut visit = |transport: &mut Value| {
         // The reader reports unknown names; QUIC brings its own recovery.
-        let is_known = |kind: &&str| *kind != "quic" && controllers::Config::NAMES.contains(kind);
-        let Some(kind) = kind(transport).filter(is_known) else { return };
-        if transport.is_string() {
-            *transport = json!({ "kind": kind });
+        let is_known = |kind| kind != "quic" && controllers::Config::NAMES.contains(&kind);
+        if kind(transport).is_some_and(is_known) {
+            as_table(transport);
+            change(transport);
         }
-        change(&shared, transport);
     };
     if let Some(transport) = scenario.get_mut("transport") {
         visit(transport);
@@ -165,33 +161,28 @@ fn for_each_transport(scenario: &mut Value, mut change: impl FnMut(&Value, &mut 
     by_class.into_iter().flatten().for_each(|(_, transport)| visit(transport));
 }
 
-/// Adds the scenario's shared reliability to a transport.
-fn share_reliability(shared: &Value, transport: &mut Value) {
-    if shared.is_object() {
-        add_defaults(endpoint(transport), &json!({ "reliability": shared }));
+/// Replaces the name of a component by a table with its `kind`.
+fn as_table(component: &mut Value) {
+    if component.is_string() {
+        *component = json!({ "kind": component });
     }
 }
 
 /// Adds an environment's defaults to a transport, except those that belong to its law.
-fn add_to_transport(transport: &mut Value, defaults: &Defaults, sprays: bool) {
-    let law = law(transport);
-    let own = law.as_ref().map_or(&[][..], |law| law.own_reliability());
+fn add_to_transport(transport: &mut Value, defaults: &Defaults) {
+    let own = law(transport).map_or(&[][..], |law| law.own_reliability());
     let mut reliability = defaults.reliability.clone();
-    if sprays {
-        // Packets that overtake each other are no sign of a loss.
-        reliability["duplicate_acks"] = "none".into();
-    }
     if let Some(table) = reliability.as_object_mut() {
         table.retain(|field, _| !own.contains(&field.as_str()));
     }
-    if let Some(parameters) = kind(transport).and_then(|kind| defaults.transports.get(kind)) {
-        add_defaults(transport, parameters);
-    }
+    let parameters = kind(transport).map(defaults.law);
+    add_defaults(transport, &parameters.unwrap_or_default());
     let endpoint = endpoint(transport);
     add_defaults(endpoint, &json!({ "reliability": reliability }));
-    if !own.contains(&RECOVERY) {
-        let recovery = Recovery::read(&endpoint["reliability"][RECOVERY]);
-        let options = recovery.map_or(Value::Null, linux::recovery_options);
+    if !own.contains(&RECOVERY)
+        && let Ok(recovery) = Recovery::read(&endpoint["reliability"][RECOVERY])
+    {
+        let options = linux::recovery_options(recovery, &defaults.reliability["min_rto"]);
         add_defaults(endpoint, &json!({ "reliability": options }));
     }
 }
@@ -229,22 +220,17 @@ fn add_defaults(given: &mut Value, defaults: &Value) {
     }
 }
 
-impl Defaults {
-    /// Adds the defaults to a queue in plain data, with a capacity for a queue that would have none.
-    fn add_to_queue(&self, queue: &mut Value, needs_capacity: bool) {
-        let Some(name) = kind(queue).map(str::to_owned) else { return };
-        if queue.is_string() {
-            *queue = json!({ "kind": name });
-        }
-        if let Some(parameters) = self.queues.get(&name) {
-            add_defaults(queue, parameters);
-        }
-        let declared = disciplines::Config::read(&json!({ "kind": name }));
-        if needs_capacity && declared.is_ok_and(|queue| queue.show()["capacity"] == "none") {
-            add_defaults(queue, &json!({ "capacity": self.capacity }));
-        }
+/// Adds a capacity to a queue in plain data, if its discipline has one and the queue has none.
+fn add_capacity(queue: &mut Value, capacity: &Value) {
+    let declared = disciplines::Config::read(&json!({ "kind": kind(queue) }));
+    if declared.is_ok_and(|queue| queue.show()["capacity"] == NO_LIMIT) {
+        as_table(queue);
+        add_defaults(queue, &json!({ "capacity": capacity }));
     }
 }
+
+/// Value of a capacity that limits nothing.
+const NO_LIMIT: &str = "none";
 
 impl Environment {
     /// Returns the defaults on a network of this extent; `None` for those of the declarations.
@@ -257,36 +243,23 @@ impl Environment {
         }
     }
 
-    /// Returns the queues at switches and hosts that a transport was designed for, with the environment's
-    /// defaults.
-    pub(super) fn queues(
+    /// Returns the queue at switches that a transport was designed for, with the environment's capacity if
+    /// it has none of its own.
+    pub(super) fn queue(
         self,
         transport: &controllers::Config,
-        extent: Option<&Extent>,
-    ) -> [disciplines::Config; 2] {
-        let own = [transport.queue(), transport.host_queue()];
-        let Some(defaults) = extent.and_then(|extent| self.defaults(extent)) else { return own };
-        let [mut switch, mut host] = own.each_ref().map(changed_fields);
-        defaults.add_to_queue(&mut switch, true);
-        defaults.add_to_queue(&mut host, false);
-        let read = |queue: &Value| disciplines::Config::read(queue);
-        match [read(&switch), read(&host)] {
-            [Ok(switch), Ok(host)] => [switch, host],
-            _ => own,
+        topology: &topology::Config,
+    ) -> disciplines::Config {
+        let queue = transport.queue();
+        let mut table = queue.show();
+        if self == Self::Paper || table["capacity"] != NO_LIMIT {
+            return queue;
         }
+        let defaults = topology.extent().ok().and_then(|extent| self.defaults(&extent));
+        let Some(capacity) = defaults.and_then(|defaults| defaults.capacity) else { return queue };
+        table["capacity"] = capacity;
+        disciplines::Config::read(&table).unwrap_or(queue)
     }
-}
-
-/// Returns a queue without the fields that have their declared defaults.
-fn changed_fields(queue: &disciplines::Config) -> Value {
-    let name = queue.name();
-    let declared = disciplines::Config::read(&json!({ "kind": name }));
-    let declared = declared.map_or(Value::Null, |queue| queue.show());
-    let mut table = queue.show();
-    if let Some(table) = table.as_object_mut() {
-        table.retain(|field, value| field == "kind" || *value != declared[field]);
-    }
-    table
 }
 
 /// Reliability parameters that all transports of a scenario share; those of a transport go before them.
@@ -310,15 +283,10 @@ impl Parameter for SharedReliability {
     }
 }
 
-/// Returns the buffer that all ports of a switch share, for switches whose fastest port has this rate:
-/// Trident II (12 MB, [dcqcn15] §6), the 100 Gb/s switches of [hpcc19] §5.1 (32 MB), and Tomahawk 3
-/// (64 MB).
+/// Returns the buffer that all ports of a switch share, by its fastest port: that of the 40 Gb/s switches of
+/// [dcqcn15] (12 MB), and above that of the simulator of [hpcc19] for hosts of 100 Gb/s (32 MB).
 fn switch_buffer(fastest: Rate) -> &'static str {
-    match fastest {
-        rate if rate <= Rate::from_gbps(40) => "12 MB",
-        rate if rate <= Rate::from_gbps(100) => "32 MB",
-        _ => "64 MB",
-    }
+    if fastest <= Rate::from_gbps(40) { "12 MB" } else { "32 MB" }
 }
 
 #[cfg(test)]

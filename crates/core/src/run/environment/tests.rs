@@ -48,8 +48,10 @@ fn only_what_belongs_to_the_law_differs_between_transports() {
         let common = reliability("dctcp");
         for kind in controllers::Config::built_in() {
             let own = law(&json!(kind)).unwrap().own_reliability();
+            let options = linux::recovery_options(Recovery::Rack, &json!("1 s"));
             for (field, value) in reliability(kind).as_object().unwrap() {
-                let is_own = own.contains(&field.as_str()) || own.contains(&RECOVERY);
+                let follows_recovery = own.contains(&RECOVERY) && options.get(field).is_some();
+                let is_own = own.contains(&field.as_str()) || follows_recovery;
                 assert!(is_own || *value == common[field], "{environment}, {kind}: {field}");
             }
         }
@@ -107,6 +109,38 @@ fn explicit_values_stay() {
     assert_eq!(scenario["packet"]["payload"], "500 B");
     assert_eq!(scenario["packet"]["header"], "52 B");
     assert_eq!(scenario["queue"]["capacity"], "none");
+}
+
+#[test]
+fn every_loss_recovery_may_be_chosen() {
+    for environment in NAMED {
+        for recovery in ["selective_repeat", "rack", "new_reno", "reno", "go_back_n"] {
+            let changes =
+                json!({ "environment": environment, "reliability": { "recovery": recovery } });
+            let scenario = on_a_star(&json!("tcp"), &changes);
+            assert_eq!(scenario["transport"]["reliability"]["recovery"], recovery);
+        }
+    }
+}
+
+#[test]
+fn sprayed_packets_that_overtake_others_are_not_taken_for_lost() {
+    let changes = json!({ "environment": "lossless_datacentre", "routing": "spray_random" });
+    let reliability = &on_a_star(&json!("dcqcn"), &changes)["transport"]["reliability"];
+    assert_eq!(reliability["recovery"], "selective_repeat");
+    assert_eq!(reliability["duplicate_acks"], "none");
+}
+
+#[test]
+fn every_discipline_without_a_limit_gets_one() {
+    for kind in disciplines::Config::NAMES {
+        let Ok(declared) = disciplines::Config::read(&json!({ "kind": kind })) else { continue };
+        let mut queue = json!(kind);
+        add_capacity(&mut queue, &json!("15 KB"));
+        let limited = disciplines::Config::read(&queue).unwrap();
+        let has_capacity = declared.show().get("capacity").is_some();
+        assert!(limited.capacity().is_some() || !has_capacity, "{kind}");
+    }
 }
 
 #[test]

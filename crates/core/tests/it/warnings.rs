@@ -1,0 +1,79 @@
+//! Warnings of runs: each appears for what it names, and not without it.
+
+use serde_json::{Value, json};
+
+use crate::common::{run, with};
+
+fn warnings(scenario: &Value) -> Vec<String> {
+    let summary = run(scenario).summary;
+    summary["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line.as_str().unwrap().into())
+        .collect()
+}
+
+/// Asserts that a run has one warning with `words`, and that it has none after a change.
+fn assert_warns(scenario: &Value, words: &str, remedy: Value) {
+    let found: Vec<String> = warnings(scenario);
+    let matching = found.iter().filter(|line| line.contains(words)).count();
+    assert_eq!(matching, 1, "{words}: {found:?}");
+    let found = warnings(&with(scenario, remedy));
+    assert!(!found.iter().any(|line| line.contains(words)), "{words}: {found:?}");
+}
+
+/// 64 flows of 256 KB into one host: 16 MB at once.
+fn incast() -> Value {
+    json!({
+        "topology": { "kind": "star", "hosts": 65 }, "transport": "dcqcn", "time_limit": "100 ms",
+        "workload": {
+            "kind": "incast", "fan_in": 64, "size": "256 KB", "target": 0, "interval": "1 s",
+            "events": 1,
+        },
+    })
+}
+
+#[test]
+fn queues_without_a_limit_that_grow() {
+    let words = "queues have no limit, and the longest reached";
+    assert_warns(&incast(), words, json!({ "queue": { "kind": "drop_tail", "capacity": "9 MB" } }));
+    assert_warns(&incast(), words, json!({ "switch": { "shared_buffer": "9 MB" } }));
+    assert_warns(&incast(), words, json!({ "workload": { "size": "1 KB" } }));
+}
+
+#[test]
+fn hosts_whose_flows_wait_behind_each_other() {
+    let scenario = json!({
+        "topology": { "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "10 Mbps" },
+        "transport": "cubic", "time_limit": "5 s",
+        "queue": { "kind": "drop_tail", "capacity": "100 packets" },
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "4 MB" }] },
+    });
+    let words = "a host's own queue reached";
+    let limited = json!({ "transport": { "kind": "cubic", "window": { "max": 20 } } });
+    assert_warns(&scenario, words, limited);
+}
+
+#[test]
+fn timeouts_that_expire_before_an_ack_can_arrive() {
+    let scenario = json!({
+        "topology": { "kind": "link", "rate": "20 Mbps", "delay": "50 ms" },
+        "transport": "fast", "time_limit": "5 s",
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 KB" }] },
+    });
+    let words = "transport.reliability.initial_rto is 10 ms, below the propagation RTT";
+    assert_warns(&scenario, words, json!({ "reliability": { "initial_rto": "1 s" } }));
+    assert_warns(&scenario, words, json!({ "environment": "internet" }));
+}
+
+#[test]
+fn retransmissions_without_losses() {
+    let scenario = json!({
+        "topology": "leaf_spine", "transport": "dcqcn", "routing": "spray_random",
+        "time_limit": "100 ms", "workload": { "kind": "permutation", "size": "1 MB" },
+    });
+    let words = "retransmissions, but only 0 packets were lost";
+    assert_warns(&scenario, words, json!({ "routing": "flow_hash" }));
+    assert_warns(&scenario, words, json!({ "environment": "lossless_datacentre" }));
+}
