@@ -29,6 +29,7 @@ from sojourn.show import intervals
 from sojourn.show.parts import breakdown_tables, significant_metrics
 
 BASE = {
+    "environment": "paper",
     "topology": {
         "kind": "dumbbell",
         "senders": 3,

@@ -145,11 +145,11 @@ def test_the_warning_about_flows_missing_under_one_scheme_gives_a_bound() -> Non
 
 
 def test_every_transport_has_the_same_flows() -> None:
-    changes = {"workload.flows": 30, "time_limit": "20 ms"}
+    base = sojourn.override(SCENARIO, {"workload.flows": 30, "time_limit": "20 ms"})
+    transports = ["dctcp", "timely", "tcp", "pcp", "pfabric", "xcp"]
     runs = [
-        Run({"transport": kind, "seed": 1}, sojourn.run(sojourn.override(SCENARIO, changes, part)))
-        for kind in ("dctcp", "timely", "tcp", "pcp", "pfabric", "xcp")
-        for part in [{"transport": kind}]
+        Run({**labels, "seed": 1}, sojourn.run(scenario))
+        for labels, scenario in sojourn.expand(base, {"transport": transports})
     ]
     table = pairs.ratios(runs, by="transport", buckets=WHOLE)
     assert set(table["transport"]) == {"timely", "tcp", "pcp", "pfabric", "xcp"}

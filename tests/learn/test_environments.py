@@ -31,6 +31,7 @@ from sojourn.learn.task import Array  # noqa: E402
 LEARNER = {"source": 0, "target": 3, "size": "200 KB", "class": "learner"}
 
 SCENARIO: dict[str, Any] = {
+    "environment": "paper",
     "topology": {
         "kind": "dumbbell",
         "senders": 3,

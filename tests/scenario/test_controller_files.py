@@ -23,6 +23,7 @@ from sojourn.scenario import controller_files, encoding, overrides, reading
 OWN = paths.EXAMPLES / "controllers"
 
 CROWD: dict[str, Any] = {
+    "environment": "paper",
     "topology": {"kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "1 Gbps"},
     "workload": {
         "kind": "flows",
@@ -56,6 +57,7 @@ HASTY: dict[str, Any] = {
 }
 
 ONE: dict[str, Any] = {
+    "environment": "paper",
     "topology": {"kind": "link", "rate": "1 Gbps", "delay": "100 us"},
     "workload": {
         "kind": "flows",

@@ -89,7 +89,8 @@ def simulated_flows(changes: dict[str, Any]) -> pl.DataFrame:
         {"source": 0, "target": 1, "start": f"{start} us", "size": f"{packets} KB"}
         for start, packets in FLOWS.rows()
     ]
-    base = {"topology": {"kind": "dumbbell", "senders": 1, "receivers": 1}}
+    topology = {"kind": "dumbbell", "senders": 1, "receivers": 1}
+    base = {"environment": "paper", "topology": topology}
     workload = {"workload": {"kind": "flows", "flows": flows}}
     return sojourn.run(base | workload | changes).flows
 
@@ -172,6 +173,7 @@ def test_results_are_means_over_repeats_and_sizes_may_be_in_bytes(tmp_path: Path
     fct = [
         sojourn.run(
             {
+                "environment": "paper",
                 "topology": {"kind": "dumbbell", "senders": 1, "receivers": 1, "delay": delay},
                 "transport": "dctcp",
                 "packet": {"payload": "1000 B", "header": "40 B", "ack": "40 B"},

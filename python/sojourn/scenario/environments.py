@@ -11,6 +11,8 @@ from sojourn.scenario.reading import Labels, Scenario
 
 FIELD = "environment"
 
+AUTOMATIC = "automatic"
+
 LOSSLESS = "lossless_datacentre"
 
 
@@ -32,4 +34,4 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
 
 
 def _is_free(scenario: Scenario) -> bool:
-    return scenario.get(FIELD) == "automatic"
+    return scenario.get(FIELD, AUTOMATIC) == AUTOMATIC

@@ -100,7 +100,7 @@ crate::parameters! {
         /// `lossless_datacentre`: RDMA NICs with go-back-N on open connections, and the same buffer with
         /// pause frames. `automatic`: `internet` for a base RTT of 1 ms or more; otherwise lossless if a
         /// transport was designed for that (DCQCN, TIMELY), or else lossy.
-        pub environment: Environment = Environment::Paper;
+        pub environment: Environment = Environment::Automatic;
         /// The network.
         pub topology: topology::Config;
         /// Workload: source, target, size and start of every flow.

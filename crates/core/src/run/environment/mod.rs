@@ -68,8 +68,10 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         for_each_transport(scenario, |transport| add_defaults(endpoint(transport), &reliability));
     }
     linux::apply(scenario)?;
-    let Some(given) = scenario.get("environment") else { return Ok(()) };
-    let given = Environment::read(given).map_err(|problem| problem.within("environment"))?;
+    let given = match scenario.get("environment") {
+        Some(given) => Environment::read(given).map_err(|problem| problem.within("environment"))?,
+        None => Environment::Automatic,
+    };
     if given == Environment::Paper {
         return Ok(());
     }
