@@ -95,6 +95,18 @@ fn v1_single_flow_fills_the_link_and_queues_only_when_it_probes() {
 }
 
 #[test]
+fn v1_if_equal_samples_renew_the_minimum_rtt_does_not_search_for_it_again() {
+    // The SYN is smaller than a data packet, so its RTT expires after ten seconds. Then the minimum is that
+    // of data packets. Six of the eight phases of the gain cycle have no queue, so it is measured in every
+    // cycle.
+    let bbr = json!({ "kind": "bbr", "renew_min_rtt": true });
+    let results = run(&path(&bbr, &[0.0], 25));
+    let [only] = dips(&results)[..] else { panic!("{:?}", dips(&results)) };
+    assert_near(only, 10.02, 0.002, "first ProbeRTT");
+    assert_near(share(&results, 0, 11.0, 24.0), 0.99, 0.01, "goodput");
+}
+
+#[test]
 fn v1_several_flows_keep_one_bdp_in_the_queue() {
     // Each flow has taken its largest bandwidth sample, which exceeds its share. The sum of the
     // rates exceeds the link rate, so the windows of two BDP each limit the flows. Before the

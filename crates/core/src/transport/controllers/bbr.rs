@@ -53,6 +53,9 @@ crate::parameters! {
         pub bandwidth_rounds: u32 = 10, where positive;
         /// Lifetime of a minimum RTT sample; then `ProbeRTT` measures a new one ([bbr16]: 10 s).
         pub min_rtt_window: Duration = Duration::from_millis(10_000), where positive;
+        /// If true, an RTT sample equal to the minimum renews its age (Linux before 5.10: true; [bbr16] and
+        /// Linux since then: false, only a lower sample does).
+        pub renew_min_rtt: bool = false;
         /// Duration of `ProbeRTT`, in which the window is `min_window` ([bbr16]: 200 ms).
         pub probe_rtt_duration: Duration = Duration::from_millis(200), where positive;
         /// Minimum window, and window in `ProbeRTT`, in packets ([bbr16]: 4).
@@ -249,6 +252,9 @@ impl Bbr {
     fn update_min_rtt(&mut self, ack: &Ack, starts_round: bool) {
         let sample = MinRtt::sample(ack.rtt, ack.now);
         let is_expired = self.model.min_rtt.update(sample, ack.now, self.config.min_rtt_window);
+        if self.config.renew_min_rtt && ack.rtt == self.model.rtt() {
+            self.model.min_rtt.refresh(ack.now);
+        }
         if is_expired && !self.is_probing_rtt() {
             self.model.window.save_cwnd(false);
             self.mode = Mode::ProbeRtt(ProbeRtt::default());
