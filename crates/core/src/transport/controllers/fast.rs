@@ -40,7 +40,7 @@ crate::parameters! {
         pub multiplicative_below: Option<Duration> = Some(Duration::ZERO);
         /// Initial window, in packets (RFC 6928: 10). FAST* starts at a rate instead.
         pub initial_window: u32 = 10, where positive;
-        /// Maximum window, in packets (none: unlimited).
+        /// Maximum window, in packets (none: 1 GiB, the largest receive window of TCP, RFC 7323 §2.3).
         pub max_window: Option<u32> = None, where positive_if_given;
         /// FAST*: segments and their pacing (none: a window without pacing).
         pub segments: Option<Segments> = None;
@@ -51,7 +51,7 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let law = FastLaw::new(self, path.start);
+        let law = FastLaw::new(self, path);
         let Some(segments) = &self.segments else {
             return Box::new(WindowFast {
                 law,
@@ -79,6 +79,10 @@ impl Transport for Config {
 
 /// Replaces an RTT of 0, which a coarse clock may measure, in seconds.
 const MIN_RTT: f64 = 1e-12;
+
+/// Largest receive window of TCP, in bytes (RFC 7323 §2.3). Without a bound the window of a flow that it does
+/// not limit would double without end.
+const MAX_RECEIVE_WINDOW: f64 = (1_u64 << 30) as f64;
 
 /// Update rule of the window; windows in packets, times in seconds.
 struct FastLaw {
@@ -109,14 +113,15 @@ struct Delays {
 }
 
 impl FastLaw {
-    fn new(config: &Config, start: Time) -> Self {
+    fn new(config: &Config, path: &Path) -> Self {
+        let largest = MAX_RECEIVE_WINDOW / path.format.payload.0 as f64;
         Self {
             config: config.clone(),
-            max_window: config.max_window.map_or(f64::INFINITY, f64::from),
+            max_window: config.max_window.map_or(largest, f64::from),
             delays: None,
             round_end: 0,
             is_second_round: false,
-            next_update: start,
+            next_update: path.start,
         }
     }
 
@@ -324,6 +329,16 @@ mod tests {
         let config = json!({ "alpha": 4, "period": "3 ms", "max_window": 13, "initial_window": 8 });
         let steps = windows(&mut *fast(&config), &[100; 7]);
         assert_eq!(steps, [10.0, 10.0, 10.0, 13.0, 13.0, 13.0, 13.0]);
+    }
+
+    #[test]
+    fn a_window_that_does_not_limit_the_flow_stays_below_1_gib() {
+        // All RTTs are equal, so every other RTT the window doubles.
+        let mut flow = fast(&json!({}));
+        let last = *windows(&mut *flow, &vec![100; 3000]).last().unwrap();
+        assert!((last * 960.0 / f64::from(1 << 30) - 1.0).abs() < 1e-6, "{last}");
+        let mut paced = fast(&json!({ "segments": {} }));
+        assert!(windows(&mut *paced, &vec![100; 3000]).iter().all(|window| window.is_finite()));
     }
 
     #[test]
