@@ -27,6 +27,8 @@ crate::parameters! {
         pub initial_ssthresh: Option<u32> = None, where positive_if_given;
         /// Maximum window, in packets (none: unlimited).
         pub max_window: Option<u32> = None, where positive_if_given;
+        /// Minimum window after a mark, in packets (own choice: 1; Linux, as for losses: 2).
+        pub min_window: u32 = 1, where positive;
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
@@ -65,6 +67,7 @@ impl Config {
         Dctcp {
             gain: self.gain,
             packet,
+            min_window: f64::from(self.min_window) * packet,
             max_window: packets(self.max_window),
             cwnd: f64::from(self.initial_window) * packet,
             ssthresh: packets(self.initial_ssthresh),
@@ -83,6 +86,7 @@ impl Config {
 pub(super) struct Dctcp {
     gain: f64,
     packet: f64,
+    min_window: f64,
     max_window: f64,
     pub(super) cwnd: f64,
     ssthresh: f64,
@@ -148,7 +152,7 @@ impl Dctcp {
         let is_reduced = ack.cumulative < self.reduction_end;
         if ack.marked && !is_reduced {
             // [dctcp10] eq. 2, at most once per window (RFC 3168 §6.1.2).
-            self.cwnd = (self.cwnd * (1.0 - penalty(self) / 2.0)).max(self.packet);
+            self.cwnd = (self.cwnd * (1.0 - penalty(self) / 2.0)).max(self.min_window);
             self.ssthresh = self.cwnd;
             // The ACK of the last segment sent before the reduction acknowledges up to `next`.
             self.reduction_end = ack.next + 1;
@@ -178,7 +182,11 @@ mod tests {
     use crate::transport::fixture::ACK;
 
     fn flow() -> Box<dyn Controller> {
-        let config = Config::read(&serde_json::json!({"initial_ssthresh": 10})).unwrap();
+        open(&serde_json::json!({ "initial_ssthresh": 10 }))
+    }
+
+    fn open(config: &serde_json::Value) -> Box<dyn Controller> {
+        let config = Config::read(config).unwrap();
         config.controller(&Path::new(
             Rate::from_gbps(10),
             Duration::from_micros(10),
@@ -220,6 +228,17 @@ mod tests {
         assert_eq!(gauges(&*flow)[0], reduced, "segment 11 was sent before the reduction");
         flow.on_ack(&ack(13, 14, true));
         assert!(gauges(&*flow)[0] < reduced, "segment 12 was sent after it");
+    }
+
+    #[test]
+    fn marks_leave_the_minimum_window() {
+        for (min_window, expected) in [(1, 1_000.0), (2, 2_000.0)] {
+            let mut flow = open(&serde_json::json!({ "min_window": min_window }));
+            for round in 0..20 {
+                flow.on_ack(&ack(100 * round + 2, 100 * round + 12, true));
+            }
+            assert_eq!(gauges(&*flow)[0], expected);
+        }
     }
 
     #[test]
