@@ -30,6 +30,9 @@ crate::parameters! {
         /// Fraction by which a loss or mark in slow start reduces the window (none: as in congestion
         /// avoidance, RFC 3649 and RFC 9438; ns-2: TCP's 0.5 for all).
         pub slow_start_decrease: Option<f64> = None, where fraction_if_given;
+        /// Fraction by which a mark in congestion avoidance reduces the window (ABE, RFC 8511: 0.2 for
+        /// TCP, 0.15 for CUBIC; none: as a loss).
+        pub mark_decrease: Option<f64> = None, where fraction_if_given;
         /// Rule that ends slow start before a loss: `plus_plus` (HyStart++, RFC 9406) or `linux`
         /// (HyStart of Linux's CUBIC). None: only a loss ends it.
         pub hystart: Option<hystart::HyStartVariant> = None;
@@ -105,6 +108,7 @@ pub struct WindowController<L> {
     max_ssthresh: f64,
     count_limit: u32,
     slow_start_decrease: Option<f64>,
+    mark_decrease: Option<f64>,
     /// Boxed, since most flows do not use HyStart.
     hystart: Option<Box<HyStart>>,
     /// True between a timeout and the next ACK of new data.
@@ -125,6 +129,7 @@ impl<L: WindowLaw> WindowController<L> {
             max_ssthresh: packets(window.max_ssthresh),
             count_limit: window.count_limit,
             slow_start_decrease: window.slow_start_decrease,
+            mark_decrease: window.mark_decrease,
             hystart: window.hystart.map(|variant| Box::new(HyStart::new(variant))),
             has_timed_out: false,
             before: SavedWindow::default(),
@@ -134,6 +139,11 @@ impl<L: WindowLaw> WindowController<L> {
     /// Sets the window, in packets.
     pub fn set_window(&mut self, cwnd: f64) {
         self.cwnd = cwnd.min(self.max_window);
+    }
+
+    /// Lowers ssthresh to this number of packets.
+    pub fn limit_ssthresh(&mut self, packets: f64) {
+        self.ssthresh = self.ssthresh.min(packets);
     }
 
     /// Sets the window, in packets, and ends slow start.
@@ -185,10 +195,12 @@ impl<L: WindowLaw> Controller for WindowController<L> {
         // be far more.
         let flight = self.cwnd.min(loss.flight.0 as f64 / self.packet);
         let law_window = self.law.decrease(flight, loss);
-        let reduced = match self.slow_start_decrease {
-            Some(decrease) if self.cwnd < self.ssthresh => (1.0 - decrease) * flight,
-            _ => law_window,
+        let decrease = if self.cwnd < self.ssthresh {
+            self.slow_start_decrease
+        } else {
+            self.mark_decrease.filter(|_| loss.signal == CongestionSignal::EcnMark)
         };
+        let reduced = decrease.map_or(law_window, |decrease| (1.0 - decrease) * flight);
         self.ssthresh = reduced.max(2.0);
         self.cwnd = match loss.signal {
             CongestionSignal::DetectedLoss => self.ssthresh,
@@ -338,6 +350,25 @@ mod tests {
             let mut flow = flow(&Window { initial: 40, ..default_window() });
             flow.on_loss(&loss(signal, in_flight));
             assert_window(&*flow, expected);
+        }
+    }
+
+    #[test]
+    fn a_mark_in_congestion_avoidance_may_reduce_the_window_less_than_a_loss() {
+        // RFC 8511 §3: not in slow start, and not for losses.
+        let reduced = |initial_ssthresh, signal| {
+            let mark_decrease = Some(0.2);
+            let mut flow =
+                flow(&Window { initial: 100, initial_ssthresh, mark_decrease, ..default_window() });
+            flow.on_loss(&loss(signal, 100));
+            flow
+        };
+        for (initial_ssthresh, signal, packets) in [
+            (Some(50), CongestionSignal::EcnMark, 80.0),
+            (Some(50), CongestionSignal::DetectedLoss, 25.0),
+            (None, CongestionSignal::EcnMark, 25.0),
+        ] {
+            assert_window(&*reduced(initial_ssthresh, signal), packets);
         }
     }
 
