@@ -1,7 +1,9 @@
 //! Quick-Start: requests an initial rate from routers in the SYN, then continues as TCP (RFC 4782).
 //!
 //! The rate that all routers approve gives the window of the first RTT, over which packets are paced. If one
-//! of them is lost, the flow continues as without Quick-Start.
+//! of them is lost, the flow continues as without Quick-Start, with the initial window in slow start. The
+//! window of Quick-Start was then too large; [`Config::limit_ssthresh`] makes slow start take that into
+//! account.
 
 use super::tcp::Reno;
 use super::{Controller, Mechanism, Path, Reliability, Signalling, Transport};
@@ -20,6 +22,9 @@ crate::parameters! {
         /// Requested rate, rounded down to 40 kb/s times a power of two from 2 to 32768 (RFC 4782
         /// §3.1; none: line rate).
         pub request: Option<Rate> = None, where codable;
+        /// If true, ssthresh after a loss in the first RTT is at most half of the packets of that RTT that
+        /// arrived (RFC 4782 §4; ns-2 leaves ssthresh unchanged).
+        pub limit_ssthresh: bool = false;
         /// Initial window without an approval, slow start and maximum window.
         pub window: Window = defaults();
         /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
@@ -47,7 +52,9 @@ impl Transport for Config {
         let request = Header::QuickStart { code };
         let rate = |code| decode_rate(code as u8);
         let size = FlightSize::Approved { request, rate };
-        let flight = PacedStart { size, after_loss: AfterLoss::Initial };
+        let after_loss =
+            if self.limit_ssthresh { AfterLoss::InitialWithSsthresh } else { AfterLoss::Initial };
+        let flight = PacedStart { size, after_loss };
         paced_start::controller(&self.window, Reno, flight, path)
     }
 

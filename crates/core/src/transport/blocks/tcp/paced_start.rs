@@ -39,6 +39,8 @@ pub enum FlightSize {
 pub enum AfterLoss {
     /// The initial window, in slow start, as without the flight.
     Initial,
+    /// The same, with an ssthresh of at most half of the packets that arrived at first.
+    InitialWithSsthresh,
     /// Half of the packets that arrived at first, after loss recovery.
     HalfOfArrived,
 }
@@ -116,8 +118,13 @@ impl<L: WindowLaw> StartController<L> {
         }
         if flight.has_loss {
             let retransmitted = f64::from(flight.sent) - f64::from(ack.next);
-            let arrived = flight.packets.floor() - retransmitted;
-            self.window.end_slow_start_at((arrived / 2.0).max(2.0));
+            let half = ((flight.packets.floor() - retransmitted) / 2.0).max(2.0);
+            match self.flight.after_loss {
+                AfterLoss::InitialWithSsthresh => self.window.limit_ssthresh(half),
+                AfterLoss::Initial | AfterLoss::HalfOfArrived => {
+                    self.window.end_slow_start_at(half);
+                }
+            }
         }
         self.current = None;
         true
@@ -127,21 +134,29 @@ impl<L: WindowLaw> StartController<L> {
     fn handle_loss(&mut self, signal: CongestionSignal) -> bool {
         let Some(flight) = &mut self.current else { return false };
         flight.rate = None;
-        match (self.flight.after_loss, signal) {
-            (AfterLoss::Initial, CongestionSignal::DetectedLoss | CongestionSignal::EcnMark) => {
+        let is_loss = signal == CongestionSignal::DetectedLoss;
+        match self.flight.after_loss {
+            _ if signal == CongestionSignal::Timeout => {
+                self.current = None;
+                false
+            }
+            AfterLoss::Initial => {
                 self.current = None;
                 self.window.set_window(self.initial_window);
                 true
             }
-            (
-                AfterLoss::HalfOfArrived,
-                CongestionSignal::DetectedLoss | CongestionSignal::EcnMark,
-            ) => {
-                flight.has_loss = signal == CongestionSignal::DetectedLoss;
-                false
+            AfterLoss::InitialWithSsthresh => {
+                // All marked packets arrive.
+                flight.has_loss = is_loss;
+                if !is_loss {
+                    self.window.limit_ssthresh(flight.packets / 2.0);
+                    self.current = None;
+                }
+                self.window.set_window(self.initial_window);
+                true
             }
-            (AfterLoss::Initial | AfterLoss::HalfOfArrived, CongestionSignal::Timeout) => {
-                self.current = None;
+            AfterLoss::HalfOfArrived => {
+                flight.has_loss = is_loss;
                 false
             }
         }
@@ -250,6 +265,16 @@ mod tests {
         lose(&mut *flow);
         assert_window(&*flow, 10.0);
         assert_eq!(flow.allowance().rate, None);
+        let mut flow = flow_with_flight(AfterLoss::InitialWithSsthresh);
+        lose(&mut *flow);
+        assert_window(&*flow, 10.0);
+        // One retransmission: 39 of 40 arrived, so slow start ends at 19.5 packets.
+        flow.on_sent(Time::ZERO, Bytes(1000));
+        flow.on_ack(&ack(40, 40));
+        assert_window(&*flow, 10.0);
+        (41..60).for_each(|cumulative| flow.on_ack(&ack(cumulative, 80)));
+        let window = flow.gauges()[0].1 / 960.0;
+        assert!((20.0..21.0).contains(&window), "{window}");
         let mut flow = flow_with_flight(AfterLoss::HalfOfArrived);
         lose(&mut *flow);
         assert_window(&*flow, 20.0);
