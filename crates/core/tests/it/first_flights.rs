@@ -54,6 +54,17 @@ fn jump_start_overflows_if_flow_exceeds_path_and_buffer() {
 }
 
 #[test]
+fn jump_start_sends_at_most_the_window_of_the_syn_ack_at_first() {
+    let limited = json!({ "kind": "jump_start", "syn_window": "65535 B" });
+    let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] } });
+    let results = single_flow(&limited, 400, sampled);
+    // 54 packets of 1210 B, and no drops.
+    let window = samples(&results, "window_bytes flow 0", 1.03)[0] / 1210.0;
+    assert_near(window, 54.0, 1e-9, "packets");
+    assert_eq!(count(&results, "drops"), 0);
+}
+
+#[test]
 fn jump_start_continues_with_half_of_the_delivered_window() {
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] }, "time_limit": "3 s" });
     let bounded = json!({ "kind": "jump_start", "reliability": { "receive_window": 400 } });
