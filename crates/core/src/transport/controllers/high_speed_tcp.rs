@@ -19,6 +19,17 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// Source of the decrease b(w).
+    pub enum Decrease {
+        /// RFC 3649 §5.
+        Formula = "formula",
+        /// As in Linux: the formula at the end of the table's row, in 256ths rounded down. The row
+        /// changes in congestion avoidance only, so a loss in the first slow start halves the window.
+        Table = "table",
+    }
+}
+
 crate::parameters! {
     /// HighSpeed TCP: TCP up to a window of 38 packets; above, the increase per RTT grows and the
     /// decrease shrinks with the window (RFC 3649).
@@ -37,6 +48,8 @@ crate::parameters! {
         pub high_decrease: f64 = 0.1, where positive_fraction;
         /// Source of the increase a(w).
         pub increase: Increase = Increase::Formula;
+        /// Source of the decrease b(w).
+        pub decrease: Decrease = Decrease::Formula;
         /// Initial congestion window, slow start and maximum window.
         pub window: Window = defaults();
         /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
@@ -81,6 +94,9 @@ struct HighSpeed {
     low_window: f64,
     low_loss: f64,
     increase: Increase,
+    decrease: Decrease,
+    /// Row of the table at the last increase.
+    row: usize,
     /// Slope of b(w) over the logarithm of the window.
     decrease_slope: f64,
     /// Exponent of the loss rate over the window.
@@ -94,6 +110,8 @@ impl HighSpeed {
             low_window: config.low_window,
             low_loss: config.low_loss,
             increase: config.increase,
+            decrease: config.decrease,
+            row: 0,
             decrease_slope: (config.high_decrease - 0.5) / span,
             exponent: (config.high_loss / config.low_loss).ln() / span,
         }
@@ -104,6 +122,17 @@ impl HighSpeed {
         (0.5 + self.decrease_slope * log_ratio).max(0.0)
     }
 
+    /// Returns the row of the table with this window.
+    fn row(cwnd: f64) -> usize {
+        TABLE.partition_point(|top| f64::from(*top) < cwnd)
+    }
+
+    /// b of the current row.
+    fn row_decrease(&self) -> f64 {
+        let top = f64::from(TABLE[self.row.min(TABLE.len() - 1)]);
+        (self.decrease_factor((top / self.low_window).ln()) * 256.0).floor() / 256.0
+    }
+
     /// a(w), the increase in packets per RTT.
     fn increase_per_rtt(&self, cwnd: f64) -> f64 {
         if cwnd <= self.low_window {
@@ -112,7 +141,7 @@ impl HighSpeed {
         let log_ratio = (cwnd / self.low_window).ln();
         let loss = match self.increase {
             Increase::Table => {
-                return 1.0 + TABLE.partition_point(|top| f64::from(*top) < cwnd) as f64;
+                return 1.0 + Self::row(cwnd) as f64;
             }
             Increase::Formula => 0.078 / cwnd.powf(1.2),
             Increase::Interpolated => self.low_loss * (self.exponent * log_ratio).exp(),
@@ -124,18 +153,25 @@ impl HighSpeed {
 
 impl WindowLaw for HighSpeed {
     fn increase(&mut self, cwnd: f64, acked: f64, _ack: &Ack) -> f64 {
+        self.row = Self::row(cwnd);
         cwnd + self.increase_per_rtt(cwnd) * acked / cwnd
     }
 
     fn decrease(&mut self, cwnd: f64, _loss: &Loss) -> f64 {
-        let log_ratio = (cwnd / self.low_window).ln().max(0.0);
-        (1.0 - self.decrease_factor(log_ratio)) * cwnd
+        let factor = match self.decrease {
+            Decrease::Formula => self.decrease_factor((cwnd / self.low_window).ln().max(0.0)),
+            Decrease::Table => self.row_decrease(),
+        };
+        (1.0 - factor) * cwnd
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::units::{Bytes, Time};
+    use crate::transport::controllers::CongestionSignal;
+    use crate::transport::fixture::ACK;
 
     #[test]
     fn the_formula_agrees_with_the_table_of_the_rfc() {
@@ -149,6 +185,28 @@ mod tests {
         {
             let log_ratio = (f64::from(window) / 38.0).ln();
             assert!((law.decrease_factor(log_ratio) - factor).abs() < 0.006, "at {window}");
+        }
+    }
+
+    #[test]
+    fn the_table_decreases_by_256ths_of_the_row_of_the_last_increase() {
+        let mut law = HighSpeed { decrease: Decrease::Table, ..HighSpeed::new(&defaults()) };
+        let halved = |law: &mut HighSpeed, cwnd: f64| {
+            let loss = Loss {
+                now: Time::ZERO,
+                flight: Bytes::ZERO,
+                lost: Bytes::ZERO,
+                signal: CongestionSignal::DetectedLoss,
+            };
+            ((1.0 - law.decrease(cwnd, &loss) / cwnd) * 256.0).round() as u32
+        };
+        assert_eq!(halved(&mut law, 1000.0), 128, "no increase before");
+        // Linux, `tcp_highspeed.c`: `md` of some rows.
+        for (window, expected) in
+            [(38, 128), (100, 112), (118, 112), (119, 104), (5036, 62), (11_000, 52), (84_035, 25)]
+        {
+            law.increase(f64::from(window), 1.0, &ACK);
+            assert_eq!(halved(&mut law, f64::from(window)), expected, "at {window}");
         }
     }
 
