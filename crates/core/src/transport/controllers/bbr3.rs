@@ -5,9 +5,10 @@
 //! lost; the data then in flight becomes the long-term bound `inflight_hi`. Between probes inflight stays
 //! below it, and any loss lowers the short-term bounds to the data delivered in that round.
 //!
-//! Left out: `extra_acked`, undo of spurious losses, restarts from idle (flows always have data) and ECN,
-//! which the draft leaves open. Deviation: the inflight at a loss is taken from the packet whose ACK reveals
-//! the loss, which was sent three packets later.
+//! Left out: restarts from idle (flows always have data) and ECN, which the draft leaves open. Packets leave
+//! one by one, not in send quanta, so `extra_acked` and the offload budget are parameters. Deviation: the
+//! inflight at a loss is taken from the packet whose ACK reveals the loss, which was sent three packets
+//! later.
 
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, PacingPolicy, Path, Recovery, Reliability,
@@ -19,8 +20,11 @@ use crate::base::schema::{
 };
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
+use crate::transport::blocks::bbr::ack_aggregation::ExtraAcked;
 use crate::transport::blocks::bbr::delivery_rate::{FullPipe, RateSample};
-use crate::transport::blocks::bbr::inflight_bounds::{InflightBounds, LossRound, LossTolerance};
+use crate::transport::blocks::bbr::inflight_bounds::{
+    InflightBounds, LossRound, LossTolerance, SavedBounds,
+};
 use crate::transport::blocks::bbr::path_model::{MinRtt, PathModel};
 use crate::transport::blocks::bbr::window::{BbrWindow, ProbeRtt};
 
@@ -76,6 +80,13 @@ crate::parameters! {
         pub probe_rtt_gain: f64 = 0.5, where positive_fraction;
         /// Minimum window, in packets ([bbr26]: 4).
         pub min_window: u32 = 4, where positive;
+        /// Minimum of inflight in send quanta (`BBR.offload_budget`), each of which has the data of 1 ms at
+        /// the pacing rate, at least two packets and at most 64 KiB ([bbr26] for TCP: 3; own choice: 0, for
+        /// hosts without segmentation offload).
+        pub offload_quanta: u32 = 0;
+        /// If true, adds `extra_acked` to the window: the data recently acknowledged beyond the bandwidth
+        /// ([bbr26]: true; own choice: false, for paths that do not aggregate ACKs).
+        pub aggregation: bool = false;
         /// Number of packets sent without pacing at the start (Linux: 10; own choice: 0).
         pub unpaced: u32 = 0;
         /// Number of packets sent back to back (own choice: 1).
@@ -124,9 +135,19 @@ impl Config {
             has_probe_samples: false,
             prev_probe_too_high: false,
             stopped_risky_probe: false,
+            extra_acked: self.aggregation.then(|| Box::new(ExtraAcked::new(path.start))),
+            saved_bounds: SavedBounds::default(),
+            undo_state: None,
             random: Random::new(path.seed, "transport/bbr3"),
         }
     }
+}
+
+/// State that losses ended, and that follows again if they were spurious (`BBR.undo_state`).
+#[derive(Clone, Copy, Debug)]
+enum UndoState {
+    Startup,
+    Up,
 }
 
 /// State of BBR's state machine.
@@ -174,6 +195,11 @@ struct Bbr3 {
     prev_probe_too_high: bool,
     /// True if the last probe ended early because the one before lost too much.
     stopped_risky_probe: bool,
+    /// Boxed, since most flows do not use it.
+    extra_acked: Option<Box<ExtraAcked>>,
+    /// Bounds before the last loss recovery, and the state that it ended.
+    saved_bounds: SavedBounds,
+    undo_state: Option<UndoState>,
     random: Random,
 }
 
@@ -195,9 +221,24 @@ impl Bbr3 {
 
     /// Inflight of `gain` bandwidth-delay products.
     fn inflight(&self, bdp: f64, gain: f64) -> f64 {
+        self.quantized(gain * bdp)
+    }
+
+    /// Returns an inflight with the budgets for offload and for a probe (`QuantizationBudget`).
+    fn quantized(&self, inflight: f64) -> f64 {
         let probe_bytes =
             if matches!(self.state, State::Up) { 2.0 * self.model.packet } else { 0.0 };
-        (gain * bdp).max(self.model.window.min_cwnd()) + probe_bytes
+        let offload_budget = self.model.offload_budget(self.config.offload_quanta);
+        inflight.max(offload_budget).max(self.model.window.min_cwnd()) + probe_bytes
+    }
+
+    /// Updates the estimate of `extra_acked`.
+    fn update_extra_acked(&mut self, ack: &Ack) {
+        let (bandwidth, window) = (self.bw(), self.model.window.cwnd());
+        let round = (self.model.delivery.rounds(), self.model.full_bw_reached);
+        if let Some(extra_acked) = &mut self.extra_acked {
+            extra_acked.update((ack.now, ack.bytes), round, bandwidth, window);
+        }
     }
 
     /// Long-term bound less the headroom.
@@ -248,6 +289,7 @@ impl Bbr3 {
             self.bounds.set_inflight_hi(inflight.max(self.config.beta * self.target_inflight()));
         }
         if matches!(self.state, State::Up) {
+            self.undo_state = Some(UndoState::Up);
             self.start_probe_down(ack.now);
         }
     }
@@ -277,6 +319,7 @@ impl Bbr3 {
                 ack.lost > 0
             };
             if is_lossy && ack.is_recovering && self.loss_tolerance.is_exceeded(sample) {
+                self.undo_state = Some(UndoState::Startup);
                 self.model.full_bw_reached = true;
                 self.bounds.set_inflight_hi(self.bdp().max(self.loss_round.inflight_latest));
             }
@@ -460,7 +503,8 @@ impl Bbr3 {
     fn set_control_parameters(&mut self, ack: &Ack) {
         let (pacing_gain, cwnd_gain) = self.gains();
         self.model.set_pacing_rate(ack, pacing_gain * self.bw(), self.config.margin);
-        self.model.set_cwnd(ack, self.inflight(self.bdp(), cwnd_gain));
+        let extra_acked = self.extra_acked.as_ref().map_or(0.0, |extra| extra.allowance());
+        self.model.set_cwnd(ack, self.quantized(cwnd_gain * self.bdp() + extra_acked));
         if self.is_probing_rtt() {
             self.model.window.bound_cwnd(self.probe_rtt_window());
         }
@@ -490,6 +534,7 @@ impl Controller for Bbr3 {
         let sample = self.model.on_ack(ack);
         if let Some(sample) = &sample {
             let is_over = self.update_model(sample, ack);
+            self.update_extra_acked(ack);
             self.update_startup(ack, sample, is_over);
             self.update_probe_bw(ack, sample);
             if is_over {
@@ -505,8 +550,24 @@ impl Controller for Bbr3 {
         self.model.on_loss(loss, self.is_probing_rtt());
     }
 
+    fn save_state(&mut self, _now: Time) {
+        (self.saved_bounds, self.undo_state) = (self.bounds.save(), None);
+    }
+
     fn on_spurious_loss(&mut self, _now: Time) {
         self.model.window.on_spurious_loss();
+        self.loss_round.forget_losses();
+        self.model.full_pipe.restart(0.0);
+        self.bounds.restore(self.saved_bounds);
+        match (self.undo_state.take(), self.state) {
+            (Some(UndoState::Startup), State::ProbeRtt(_)) => self.model.full_bw_reached = false,
+            (Some(UndoState::Startup), _) => {
+                self.model.full_bw_reached = false;
+                self.state = State::Startup;
+            }
+            (Some(UndoState::Up), State::Up | State::ProbeRtt(_)) | (None, _) => {}
+            (Some(UndoState::Up), _) => self.start_probe_refill(),
+        }
     }
 
     fn allowance(&self) -> Allowance {
@@ -637,6 +698,62 @@ mod tests {
         assert_eq!(ends(6, 4.0, true), None);
         assert_eq!(ends(6, 5.0, false), None);
         assert_packets(ends(6, 5.0, true).unwrap(), 120.0);
+    }
+
+    #[test]
+    fn spurious_losses_restore_the_bounds_and_the_state() {
+        let one = Ack { lost: 1, ..ack(1, 2) };
+        // A probe that lost too much.
+        let mut bbr = bbr();
+        (bbr.state, bbr.has_probe_samples) = (State::Up, true);
+        bbr.bounds.set_inflight_hi(180.0 * PACKET);
+        bbr.save_state(Time::ZERO);
+        bbr.handle_loss(&sample(150.0, 9.0), &one);
+        bbr.bounds.lower_short_term(&LossRound::default(), 0.7, 12.5e6, 200.0 * PACKET);
+        assert!(matches!(bbr.state, State::Down) && bbr.bounds.bw_lo().is_finite());
+        assert!(bbr.bounds.inflight_hi() < 150.0 * PACKET);
+        bbr.on_spurious_loss(Time::ZERO);
+        assert!(matches!(bbr.state, State::Refill) && bbr.bounds.bw_lo().is_infinite());
+        assert_packets(bbr.bounds.inflight_hi(), 180.0);
+        // A second notification changes nothing.
+        bbr.state = State::Cruise;
+        bbr.on_spurious_loss(Time::ZERO);
+        assert!(matches!(bbr.state, State::Cruise));
+    }
+
+    #[test]
+    fn spurious_losses_that_ended_startup_restart_it() {
+        let mut bbr = bbr();
+        (bbr.state, bbr.model.full_bw_reached) = (State::Startup, false);
+        bbr.loss_round.loss_events = 6;
+        bbr.save_state(Time::ZERO);
+        (0..190).for_each(|_| bbr.model.delivery.on_sent(Time::ZERO, Bytes(1000)));
+        let recovering = Ack { is_recovering: true, ..ack(1, 2) };
+        bbr.update_startup(&recovering, &sample(200.0, 5.0), true);
+        assert!(matches!(bbr.state, State::Drain) && bbr.bounds.inflight_hi().is_finite());
+        bbr.on_spurious_loss(Time::ZERO);
+        assert!(matches!(bbr.state, State::Startup) && !bbr.model.full_bw_reached);
+        assert!(bbr.bounds.inflight_hi().is_infinite());
+    }
+
+    #[test]
+    fn the_window_has_the_budget_for_offload_and_the_data_acknowledged_beyond_the_bandwidth() {
+        let mut bbr = bbr();
+        // 1 ms at 40 Mb/s is more than two packets, at 4 Mb/s less, and at 1 Gb/s more than 64 KiB.
+        bbr.config.offload_quanta = 3;
+        for (mbps, expected) in [(40, 15_000.0), (4, 6.0 * PACKET), (1000, 3.0 * 65_536.0)] {
+            bbr.model.window.set_pacing_rate(f64::from(mbps) * 125e3, true);
+            assert_packets(bbr.inflight(0.0, 1.0), expected / PACKET);
+        }
+        assert_packets(bbr.inflight(300.0 * PACKET, 2.0), 600.0);
+        // 40 packets at once, of which none had been expected.
+        bbr.config.offload_quanta = 0;
+        bbr.extra_acked = Some(Box::new(ExtraAcked::new(Time::ZERO)));
+        bbr.model.window = BbrWindow::new(&path(), 500, 4, 1.0);
+        let ack = Ack { bytes: Bytes(40 * 960), ..ack(40, 80) };
+        bbr.update_extra_acked(&ack);
+        bbr.set_control_parameters(&ack);
+        assert_packets(bbr.model.window.cwnd(), 2.0 * bbr.bdp() / PACKET + 40.0);
     }
 
     #[test]

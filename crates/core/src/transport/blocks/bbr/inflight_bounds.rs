@@ -70,6 +70,11 @@ impl LossRound {
         self.has_loss
     }
 
+    /// Forgets the losses of the round.
+    pub fn forget_losses(&mut self) {
+        self.has_loss = false;
+    }
+
     /// Resets all but the end of the round.
     pub fn reset(&mut self) {
         *self = Self { round_end: self.round_end, ..Self::default() };
@@ -95,6 +100,14 @@ pub struct InflightBounds {
     /// Payload acknowledged since `inflight_hi` last grew, and the payload per packet of growth.
     probe_up_acked: f64,
     acked_per_packet: f64,
+}
+
+/// Bounds before a loss that may turn out to be spurious.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SavedBounds {
+    bw_lo: f64,
+    inflight_lo: f64,
+    inflight_hi: f64,
 }
 
 impl InflightBounds {
@@ -157,6 +170,19 @@ impl InflightBounds {
     /// Resets the short-term bounds.
     pub fn reset_short_term(&mut self) {
         (self.bw_lo, self.inflight_lo) = (f64::INFINITY, f64::INFINITY);
+    }
+
+    /// Returns the bounds to restore if a loss turns out to be spurious.
+    pub fn save(&self) -> SavedBounds {
+        let Self { bw_lo, inflight_lo, inflight_hi, .. } = *self;
+        SavedBounds { bw_lo, inflight_lo, inflight_hi }
+    }
+
+    /// Raises the bounds to the saved ones.
+    pub fn restore(&mut self, saved: SavedBounds) {
+        self.bw_lo = self.bw_lo.max(saved.bw_lo);
+        self.inflight_lo = self.inflight_lo.max(saved.inflight_lo);
+        self.inflight_hi = self.inflight_hi.max(saved.inflight_hi);
     }
 
     /// Starts the growth of `inflight_hi` in a new probe.

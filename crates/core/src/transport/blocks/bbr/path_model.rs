@@ -10,6 +10,11 @@ use super::window::BbrWindow;
 use crate::base::units::{Duration, Rate, Time};
 use crate::transport::{Ack, CongestionSignal, Loss, Opened, Path};
 
+/// Bounds of a send quantum ([bbr26], `SetSendQuantum`): its time at the pacing rate, and its size.
+const QUANTUM_TIME: Duration = Duration::from_millis(1);
+const MAX_QUANTUM: f64 = 65_536.0;
+const MIN_QUANTUM_PACKETS: f64 = 2.0;
+
 /// Windowed minimum RTT.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRtt {
@@ -128,6 +133,13 @@ impl PathModel {
     /// Moves the window towards `target`.
     pub fn set_cwnd(&mut self, ack: &Ack, target: f64) {
         self.window.update_cwnd(ack, target, self.full_bw_reached, &self.delivery);
+    }
+
+    /// Returns the data in flight that fill the send and receive offload of both hosts, as a number of send
+    /// quanta.
+    pub fn offload_budget(&self, quanta: u32) -> f64 {
+        let quantum = (self.window.pacing_rate() * QUANTUM_TIME.seconds()).min(MAX_QUANTUM);
+        f64::from(quanta) * quantum.max(MIN_QUANTUM_PACKETS * self.packet)
     }
 
     /// Handles a loss.

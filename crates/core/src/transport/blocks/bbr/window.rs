@@ -164,6 +164,11 @@ impl BbrWindow {
         self.min_cwnd
     }
 
+    /// Pacing rate, in bytes of payload per second.
+    pub fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
     /// Window, in bytes of payload.
     pub fn cwnd(&self) -> f64 {
         self.cwnd
