@@ -3,7 +3,7 @@
 //! Sources: Linux 6.18 (`linux`); RFC 8985 and RFC 9937 (RACK-TLP and PRR); Villamizar and Song, High
 //! Performance TCP in ANSNET (1994), for the buffer.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Defaults, add_defaults, linux};
 use crate::topology::Extent;
@@ -20,7 +20,17 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         scenario: json!({ "packet": linux::packets() }),
         reliability,
         spraying: json!({ "duplicate_acks": "none" }),
-        law: linux::parameters,
+        law,
         capacity: Some(format!("{} B", product.max(LEAST_CAPACITY)).into()),
+    }
+}
+
+/// Returns the parameters of a transport's law. Quick-Start and Jump Start, which Linux does not have, follow
+/// RFC 4782 §4 after a loss, and RFC 7323 §2.2, which does not scale the window of a SYN-ACK.
+fn law(kind: &str) -> Value {
+    match kind {
+        "quick_start" => json!({ "limit_ssthresh": true }),
+        "jump_start" => json!({ "syn_window": "65535 B" }),
+        _ => linux::law(kind),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "max_rto": "120 s",
         }),
         spraying: json!({ "duplicate_acks": "none" }),
-        law: linux::parameters,
+        law: linux::law,
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
 }

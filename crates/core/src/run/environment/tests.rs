@@ -82,6 +82,25 @@ fn the_environment_follows_the_network_and_what_transports_need() {
 }
 
 #[test]
+fn laws_are_those_of_todays_hosts() {
+    let law = |environment: &str, kind: &str| {
+        on_a_star(&json!(kind), &json!({ "environment": environment }))["transport"].clone()
+    };
+    for environment in ["internet", "lossy_datacentre"] {
+        assert_eq!(law(environment, "cubic")["variant"], "linux");
+        assert_eq!(law(environment, "vegas")["variant"], "linux");
+        assert_eq!(law(environment, "high_speed_tcp")["decrease"], "table");
+        assert_eq!(law(environment, "bbr3")["offload_quanta"], 3);
+        assert_eq!(law(environment, "dctcp")["min_window"], 2);
+        assert_eq!(law(environment, "d2tcp")["dctcp"]["min_window"], 2);
+    }
+    assert_eq!(law("internet", "jump_start")["syn_window"], "65.535 KB");
+    assert_eq!(law("lossy_datacentre", "jump_start")["syn_window"], "none");
+    assert_eq!(law("internet", "quick_start")["limit_ssthresh"], true);
+    assert_eq!(law("lossless_datacentre", "cubic")["variant"], "rfc9438");
+}
+
+#[test]
 fn papers_have_the_declared_defaults() {
     for kind in controllers::Config::built_in() {
         let scenario = on_a_star(&json!(kind), &json!({ "environment": "paper" }));
