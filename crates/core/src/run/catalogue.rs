@@ -9,6 +9,7 @@ use crate::model::host_clock;
 use crate::model::packet::Format;
 use crate::network::switch::config as switch_config;
 use crate::queueing::disciplines;
+use crate::run::environment;
 use crate::run::scenario::Scenario;
 use crate::traffic::{generators, sizes};
 use crate::transport::controllers;
@@ -19,6 +20,7 @@ pub fn catalogue() -> Value {
     let scenario = own_fields(Scenario::entries());
     let families = [
         ("scenario", vec![table_entry("scenario", Scenario::ABOUT, scenario)]),
+        ("environment", environment::catalogue::catalogue()),
         ("topology", topology::Config::catalogue()),
         ("workload", generators::Config::catalogue()),
         ("sizes", sizes::Config::catalogue()),

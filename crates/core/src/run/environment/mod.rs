@@ -4,6 +4,7 @@
 //! transport, so that schemes differ in their law alone. Its defaults are added to the plain data before the
 //! scenario is read: explicit values stay, and the complete scenario contains all of them.
 
+pub mod catalogue;
 mod internet;
 pub mod linux;
 mod lossless_datacentre;

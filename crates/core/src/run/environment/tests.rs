@@ -176,6 +176,30 @@ fn a_switch_drops_or_pauses() {
 }
 
 #[test]
+fn the_catalogue_lists_the_values_of_each_environment() {
+    let entries = catalogue::catalogue();
+    assert_eq!(entries.iter().map(|it| it.name).collect::<Vec<_>>(), NAMED);
+    for environment in &entries {
+        assert!(!environment.about.is_empty(), "{}", environment.name);
+        for entry in &environment.entries {
+            assert!(!entry.about.is_empty(), "{}: {}", environment.name, entry.name);
+        }
+    }
+    let value = |environment: usize, name: &str| {
+        let entry = entries[environment].entries.iter().find(|entry| entry.name == name);
+        entry.unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    assert_eq!(value(0, "reliability.min_rto").default, Some(json!("200 ms")));
+    assert!(value(0, "reliability.min_rto").about.starts_with("In `paper`: "));
+    assert_eq!(
+        value(1, "switch.shared_buffer").default,
+        Some(json!("12 MB (10 Gb/s), 32 MB (100 Gb/s)"))
+    );
+    assert_eq!(value(2, "packet.header").default, Some(json!("62 B")));
+    assert_eq!(value(1, "cubic.window.hystart").default, Some(json!("linux")));
+}
+
+#[test]
 fn errors_name_the_field() {
     let problem = |changes: &Value| {
         let mut scenario =
