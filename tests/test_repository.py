@@ -39,7 +39,7 @@ def test_every_component_is_used_in_an_example() -> None:
     # Fluid models are not components of scenarios.
     del families["scenario"], families["fluid"]
     components = {(family, part["name"]) for family, parts in families.items() for part in parts}
-    routings = {("routing", name) for name in ("flow_hash", "spray_round_robin", "spray_random")}
+    routings = {("routing", name) for name in ("flow_hash", "ecmp", "spray_round_robin", "spray_random")}
     assert not sorted((components | routings) - used)
 
 

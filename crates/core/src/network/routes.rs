@@ -8,19 +8,39 @@ use std::hint::black_box;
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::HostId;
-use crate::model::graph::{Graph, Link, LinkId, Paths};
+use crate::model::graph::{Graph, Link, LinkId, NodeId, Paths};
 use crate::model::ideal_fct::{IdealFct, ideal_fct, ideal_fct_spread};
 use crate::model::packet::Format;
 
 crate::choices! {
     /// Distribution of packets over paths of equal cost.
     pub enum Routing {
-        /// Every flow takes one path, chosen by a hash of the seed and the flow (ECMP).
+        /// Every flow takes one path, chosen by a hash of the seed and the flow among all shortest paths
+        /// alike: switches that weight next hops by their number of paths (WCMP). After a failure, only
+        /// flows on the failed cable take another path.
         FlowHash = "flow_hash",
+        /// Every flow takes one path. At each node, a hash of source, target, flow and a seed of the node
+        /// chooses among the next hops on shortest paths, each with an equal share (ECMP, hash-threshold of
+        /// RFC 2992 §2). After a failure the hash chooses among the next hops that are left, so other
+        /// flows change paths too. ACKs take the reverse path, as with symmetric hashing.
+        Ecmp = "ecmp",
+        /// Like `ecmp`, with the same hash seed at every node: nodes in a row choose alike, and a part of
+        /// the links has no traffic (polarisation).
+        EcmpEqualSeeds = "ecmp_equal_seeds",
         /// Every packet takes the next path in turn, starting anywhere.
         SprayRoundRobin = "spray_round_robin",
         /// Every packet takes a random path.
         SprayRandom = "spray_random",
+    }
+}
+
+impl Routing {
+    /// Names of the rules by which all packets of a flow take one path, for messages.
+    pub const ONE_PATH: &str = "\"flow_hash\" or \"ecmp\"";
+
+    /// Returns true if all packets of a flow take one path, and their ACKs the reverse path.
+    pub fn takes_one_path(self) -> bool {
+        matches!(self, Self::FlowHash | Self::Ecmp | Self::EcmpEqualSeeds)
     }
 }
 
@@ -193,7 +213,7 @@ impl Routes {
     /// # Panics
     /// If no path joins the hosts; topologies are connected.
     pub fn allocate(&mut self, source: HostId, target: HostId, flow: u64) -> Route {
-        let (paths, first) = if self.routing == Routing::FlowHash {
+        let (paths, first) = if self.routing.takes_one_path() {
             self.find_one(source, target, flow);
             (1, self.store())
         } else {
@@ -231,7 +251,7 @@ impl Routes {
         target: HostId,
         flow: u64,
     ) -> Option<Route> {
-        if self.routing == Routing::FlowHash {
+        if self.routing.takes_one_path() {
             self.find_one(source, target, flow);
             if self.is_at(route.first) {
                 return None;
@@ -241,14 +261,39 @@ impl Routes {
         (new != route).then_some(new)
     }
 
-    /// Finds the path of a flow and its reverse: the path that the hash of the flow selects of all, unless
-    /// it is avoided. Otherwise one of the shortest paths that are left; without any, the first choice.
+    /// Finds the path of a flow and its reverse.
     fn find_one(&mut self, source: HostId, target: HostId, flow: u64) {
+        self.found.clear();
+        if self.routing == Routing::FlowHash {
+            self.find_among_paths(source, target, flow);
+        } else {
+            self.find_hop_by_hop(source, target, flow);
+        }
+        self.found.push(END);
+        self.mirror();
+    }
+
+    /// Finds the path on which the hash of the flow selects every next hop, of those that are not avoided;
+    /// if all paths are, of all.
+    fn find_hop_by_hop(&mut self, source: HostId, target: HostId, flow: u64) {
+        let key = mix(mix(flow) ^ ((u64::from(source) << 32) | u64::from(target)));
+        let (seed, is_equal) = (self.seed, self.routing == Routing::EcmpEqualSeeds);
+        let choose = |node: NodeId, number: usize| {
+            let seed = if is_equal { seed } else { mix(seed ^ mix(u64::from(node))) };
+            ((u128::from(mix(key ^ seed)) * number as u128) >> 64) as usize
+        };
+        let Self { paths, detours, found, .. } = self;
+        let up = detours.as_mut().and_then(|up| (up.count(source, target) > 0).then_some(up));
+        up.unwrap_or(paths).append_hop_by_hop(source, target, choose, found);
+    }
+
+    /// Finds the path that the hash of the flow selects of all, unless it is avoided. Otherwise one of the
+    /// shortest paths that are left; without any, the first choice.
+    fn find_among_paths(&mut self, source: HostId, target: HostId, flow: u64) {
         let hash = mix(self.seed ^ mix(flow));
         let Self { paths, detours, avoided, found, .. } = self;
         let count = paths.count(source, target);
         assert!(count > 0, "no path joins hosts {source} and {target}");
-        found.clear();
         paths.append(source, target, hash % count, found);
         if let Some(detours) = detours
             && found.iter().any(|link| avoided.contains(&(link & !1)))
@@ -261,8 +306,6 @@ impl Routes {
                 detours.append(source, target, mix(hash) % count, found);
             }
         }
-        found.push(END);
-        self.mirror();
     }
 
     /// Finds all paths between two hosts that are not avoided, or all paths if each is. Returns their
@@ -359,7 +402,7 @@ impl Routes {
 
     /// Releases the route of a flow that has ended, and the reverse route.
     pub fn release(&mut self, route: Route) {
-        if self.routing == Routing::FlowHash {
+        if self.routing.takes_one_path() {
             self.free.entry(route.stride).or_default().push(route.first);
         }
     }

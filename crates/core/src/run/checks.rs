@@ -121,9 +121,9 @@ fn check_transport(
             format!("must make a full packet of {least} at least for `{name}`, not {full}");
         return Err(Problem::new("packet.payload", message));
     }
-    if transport.needs_one_path() && scenario.routing != Routing::FlowHash {
-        let message =
-            format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
+    if transport.needs_one_path() && !scenario.routing.takes_one_path() {
+        let paths = Routing::ONE_PATH;
+        let message = format!("must be {paths}: `{name}` needs all packets of a flow on one path");
         return Err(Problem::new("routing", message));
     }
     if let (Some(segment), Some(buffer)) = (transport.segment_size(), scenario.switch.shared_buffer)

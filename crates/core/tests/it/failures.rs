@@ -236,7 +236,7 @@ fn all_engines_agree() {
         { "link": "host3->leaf0", "fails": "500 us", "returns": "700 us" },
         { "link": "leaf1->spine0", "fails": "1.2 ms", "returns": "1.7 ms" },
     ]);
-    for routing in ["flow_hash", "spray_round_robin"] {
+    for routing in ["flow_hash", "ecmp", "spray_round_robin"] {
         let scenario = json!({
             "topology": fabric(3), "routing": routing, "transport": "dctcp",
             "workload": crate::common::flows(&flows), "failures": failures, "convergence": "200 us",
@@ -244,6 +244,6 @@ fn all_engines_agree() {
         });
         let counts = &run_with_all_engines(&scenario)["counts"];
         assert_eq!(counts["finished"], json!(40));
-        assert!(counts["losses"].as_u64().unwrap() > 20, "{counts}");
+        assert!(counts["losses"].as_u64().unwrap() >= 20, "{counts}");
     }
 }

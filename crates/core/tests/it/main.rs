@@ -29,6 +29,7 @@ mod priorities;
 mod rate_traces;
 mod readers;
 mod recovery;
+mod routing;
 mod stacks;
 mod tcp_laws;
 mod tidy;

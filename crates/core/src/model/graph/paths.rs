@@ -90,13 +90,8 @@ impl Paths {
         let mut node = self.hosts[source as usize];
         let towards = self.towards[target as usize].as_ref().expect("found when counted");
         while node != end {
-            let nearer = towards.distance[node as usize] - 1;
             // The choice counts the paths over one next node after those over another.
-            for &(link, next) in self.outgoing(node) {
-                let leads = next == end || self.forwards[next as usize];
-                if !leads || towards.distance[next as usize] != nearer {
-                    continue;
-                }
+            for (link, next) in self.next_hops(towards, node, end) {
                 let count = towards.count[next as usize];
                 if choice < count {
                     links.push(link);
@@ -106,6 +101,42 @@ impl Paths {
                 choice -= count;
             }
         }
+    }
+
+    /// Appends the links of the shortest path on which `choose` selects each next hop: it receives the node
+    /// and the number of next hops on shortest paths, and returns a number below that. There must be a path.
+    pub fn append_hop_by_hop(
+        &mut self,
+        source: HostId,
+        target: HostId,
+        choose: impl Fn(NodeId, usize) -> usize,
+        links: &mut Vec<LinkId>,
+    ) {
+        assert!(self.count(source, target) > 0, "no path from host {source} to host {target}");
+        let end = self.hosts[target as usize];
+        let mut node = self.hosts[source as usize];
+        let towards = self.towards[target as usize].as_ref().expect("found when counted");
+        while node != end {
+            let number = self.next_hops(towards, node, end).count();
+            let chosen = self.next_hops(towards, node, end).nth(choose(node, number));
+            let (link, next) = chosen.expect("a choice is below the number of next hops");
+            links.push(link);
+            node = next;
+        }
+    }
+
+    /// Returns the links from a node on shortest paths to `end`, each with the receiving node.
+    fn next_hops(
+        &self,
+        towards: &Towards,
+        node: NodeId,
+        end: NodeId,
+    ) -> impl Iterator<Item = (LinkId, NodeId)> {
+        let nearer = towards.distance[node as usize] - 1;
+        self.outgoing(node).iter().copied().filter(move |(_, next)| {
+            let leads = *next == end || self.forwards[*next as usize];
+            leads && towards.distance[*next as usize] == nearer
+        })
     }
 
     fn outgoing(&self, node: NodeId) -> &[(LinkId, NodeId)] {

@@ -161,3 +161,108 @@ fn partitions_have_the_same_routes_at_the_same_positions() {
     }
     assert!(first.take_changes().is_empty());
 }
+
+/// A fat-tree of 16 hosts: hosts 0 to 3 are in the first pod.
+fn fat_tree() -> Graph {
+    topology::Config::read(&json!({ "kind": "fat_tree", "k": 4 })).unwrap().graph(1).unwrap()
+}
+
+/// Number of flows on each link whose name begins with `prefix`, of 4000 flows that leave the first pod.
+fn flows_by_link(graph: &Graph, routes: &mut Routes, prefix: &str) -> BTreeMap<String, u32> {
+    let mut flows = BTreeMap::new();
+    for flow in 0..4_000 {
+        let (source, target) = ((flow % 4) as HostId, 4 + (flow / 4 % 12) as HostId);
+        let route = routes.allocate(source, target, flow);
+        for link in first_path(routes, route) {
+            let name = graph.link_name(link);
+            if name.starts_with(prefix) {
+                *flows.entry(name).or_insert(0) += 1;
+            }
+        }
+        routes.release(route);
+    }
+    flows
+}
+
+fn avoid(graph: &Graph, routes: &mut Routes, name: &str) {
+    let mut links = 0..graph.links.len() as LinkId;
+    let link = links.find(|link| graph.link_name(*link) == name).unwrap();
+    routes.set_avoided(link & !1, true);
+    routes.converge(graph);
+}
+
+#[test]
+fn each_switch_divides_flows_equally_among_its_next_hops() {
+    let graph = fat_tree();
+    let mut routes = routes(&graph, Routing::Ecmp);
+    // Each of the two edge switches to two aggregation switches, and each of these to two core switches.
+    for prefix in ["edge0_", "aggregation0_"] {
+        let mut flows = flows_by_link(&graph, &mut routes, prefix);
+        flows.retain(|name, _| !name.contains("->host") && !name.contains("->edge"));
+        assert_eq!(flows.len(), 4, "{flows:?}");
+        assert!(flows.values().all(|count| count.abs_diff(1_000) < 120), "{flows:?}");
+    }
+}
+
+#[test]
+fn hop_by_hop_the_cable_beside_a_failed_one_carries_half_of_the_pod() {
+    let graph = fat_tree();
+    // By hand: 1/2 of the flows reach each aggregation switch; the first has one core switch left.
+    let shares = |routing| {
+        let mut routes = routes(&graph, routing);
+        avoid(&graph, &mut routes, "aggregation0_0->core0");
+        let flows = flows_by_link(&graph, &mut routes, "aggregation0_");
+        let up = flows.into_iter().filter(|(name, _)| name.contains("->core"));
+        up.map(|(_, count)| f64::from(count) / 4_000.0).collect::<Vec<_>>()
+    };
+    let is_near = |shares: &[f64], expected: [f64; 3]| {
+        shares.iter().zip(expected).all(|(share, near)| (share - near).abs() < 0.03)
+    };
+    let ecmp = shares(Routing::Ecmp);
+    assert!(ecmp.len() == 3 && is_near(&ecmp, [0.5, 0.25, 0.25]), "{ecmp:?}");
+    let by_path = shares(Routing::FlowHash);
+    assert!(by_path.len() == 3 && is_near(&by_path, [1.0 / 3.0; 3]), "{by_path:?}");
+}
+
+#[test]
+fn equal_seeds_leave_half_of_the_links_to_core_switches_unused() {
+    // An aggregation switch has only flows for which the hash chose it, and so chooses one core switch.
+    let graph = fat_tree();
+    let mut routes = routes(&graph, Routing::EcmpEqualSeeds);
+    let mut flows = flows_by_link(&graph, &mut routes, "aggregation0_");
+    flows.retain(|name, _| name.contains("->core"));
+    let names: Vec<&str> = flows.keys().map(String::as_str).collect();
+    assert_eq!(names, ["aggregation0_0->core0", "aggregation0_1->core3"]);
+    assert!(flows.values().all(|count| count.abs_diff(2_000) < 120), "{flows:?}");
+}
+
+#[test]
+fn after_a_failure_flows_are_hashed_again_and_return_with_the_cable() {
+    let graph = graph();
+    let mut routes = routes(&graph, Routing::Ecmp);
+    let before: Vec<Route> = (0..1_000).map(|flow| routes.allocate(0, 2, flow)).collect();
+    let paths: Vec<Vec<LinkId>> = before.iter().map(|route| first_path(&routes, *route)).collect();
+    let failed = cable(&graph, 1);
+    routes.set_avoided(failed, true);
+    routes.converge(&graph);
+    let mut moved = [0_u32, 0];
+    for (flow, (route, path)) in (0..).zip(before.iter().zip(&paths)) {
+        let is_avoided = path.iter().any(|link| link & !1 == failed);
+        if let Some(detour) = routes.reroute(*route, 0, 2, flow) {
+            assert!(first_path(&routes, detour).iter().all(|link| link & !1 != failed));
+            moved[usize::from(is_avoided)] += 1;
+        } else {
+            assert!(!is_avoided, "a flow stays on the failed cable");
+        }
+    }
+    // The regions of the hash are quarters, then thirds. The failed cable had the second quarter; of the
+    // flows on other cables, those with a hash from 2/3 to 3/4 change: 1/12 of all.
+    assert!(moved[1].abs_diff(250) < 50 && moved[0].abs_diff(83) < 35, "{moved:?}");
+    routes.set_avoided(failed, false);
+    routes.converge(&graph);
+    for (flow, path) in (0..).zip(&paths) {
+        let route = routes.allocate(0, 2, flow);
+        assert_eq!(&first_path(&routes, route), path, "the first choice again");
+        routes.release(route);
+    }
+}

@@ -1,0 +1,65 @@
+//! Choice of paths in runs, by the bytes that links carry.
+
+use serde_json::{Value, json};
+
+use crate::common::{run, run_with_all_engines, with};
+
+/// 1200 flows of 20 KB from the first pod of a fat-tree to the others.
+fn leaving_a_pod(rest: &Value) -> Value {
+    let flow = |i: u64| {
+        let start = format!("{} us", 100 + 20 * i);
+        json!({ "source": i % 4, "target": 4 + i / 4 % 12, "size": "20 KB", "start": start })
+    };
+    let flows: Vec<Value> = (0..1_200).map(flow).collect();
+    let scenario = json!({
+        "topology": { "kind": "fat_tree", "k": 4 }, "time_limit": "1 s",
+        "transport": { "kind": "constant_rate", "rate": "1 Gbps" },
+        "workload": { "kind": "flows", "flows": flows },
+    });
+    with(&scenario, rest.clone())
+}
+
+/// Share of the bytes on each link from the first pod to core switches.
+fn shares(summary: &Value) -> Vec<f64> {
+    let links = summary["links"].as_array().unwrap();
+    let name = |link: &&Value| {
+        let name = link["name"].as_str().unwrap();
+        name.starts_with("aggregation0_") && name.contains("->core")
+    };
+    let bytes: Vec<f64> =
+        links.iter().filter(name).map(|link| link["bytes"].as_f64().unwrap()).collect();
+    let all: f64 = bytes.iter().sum();
+    bytes.iter().map(|bytes| bytes / all).collect()
+}
+
+fn assert_near(shares: &[f64], expected: [f64; 4]) {
+    let is_near = |(share, near): (&f64, f64)| (share - near).abs() < 0.05;
+    assert!(shares.iter().zip(expected).all(is_near), "{shares:?}, not {expected:?}");
+}
+
+#[test]
+fn the_cable_beside_a_failed_one_carries_half_with_ecmp_and_a_third_of_all_paths() {
+    let failures = json!([{ "link": "aggregation0_0->core0", "fails": "1 us" }]);
+    let broken = |routing: &str| {
+        let rest = json!({ "routing": routing, "failures": failures, "convergence": "1 us" });
+        shares(&run(&leaving_a_pod(&rest)).summary)
+    };
+    assert_near(&broken("ecmp"), [0.0, 0.5, 0.25, 0.25]);
+    assert_near(&broken("flow_hash"), [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]);
+    let whole = leaving_a_pod(&json!({ "routing": "ecmp" }));
+    assert_near(&shares(&run(&whole).summary), [0.25; 4]);
+}
+
+#[test]
+fn transports_that_need_one_path_finish_with_ecmp_in_every_engine() {
+    for transport in ["pdq", "d3", "fair_share", "fast"] {
+        let summary = run_with_all_engines(&json!({
+            "topology": { "kind": "fat_tree", "k": 4 }, "routing": "ecmp", "time_limit": "1 s",
+            "transport": transport, "workload": {
+                "kind": "poisson", "load": 0.3, "flows": 60, "deadlines": { "mean": "100 ms" },
+                "sizes": { "kind": "fixed", "size": "30 KB" },
+            },
+        }));
+        assert_eq!(summary["counts"]["finished"], 60, "{transport}");
+    }
+}
