@@ -20,7 +20,7 @@ pub use self::fluid_flows::{FluidFlow, FluidLinks};
 
 use self::fluid_flows::{FluidRun, picoseconds};
 use crate::base::run_control::RunControl;
-use crate::base::units::Time;
+use crate::base::units::{Duration, Time};
 use crate::model::flow::{FlowRecord, FlowSpec};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::packet::Format;
@@ -29,6 +29,12 @@ use crate::model::packet::Format;
 pub trait Ideal {
     /// Returns the scheduler, for a network with `links` links.
     fn scheduler(&self, links: usize) -> Box<dyn FluidScheduler>;
+
+    /// Returns a warning about links that carried more than their rate, from the bytes that each link
+    /// carried in a run of this length.
+    fn warning(&self, _graph: &Graph, _link_bytes: &[f64], _elapsed: Duration) -> Option<String> {
+        None
+    }
 }
 
 /// Serves active flows. Times are in picoseconds.

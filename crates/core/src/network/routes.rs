@@ -8,7 +8,7 @@ use std::hint::black_box;
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::HostId;
-use crate::model::graph::{Graph, Link, LinkId, NodeId, Paths};
+use crate::model::graph::{Graph, Link, LinkId, NodeId, Paths, Split};
 use crate::model::ideal_fct::{IdealFct, ideal_fct, ideal_fct_spread};
 use crate::model::packet::Format;
 
@@ -37,6 +37,15 @@ crate::choices! {
 impl Routing {
     /// Names of the rules by which all packets of a flow take one path, for messages.
     pub const ONE_PATH: &str = "\"flow_hash\" or \"ecmp\"";
+
+    /// Division of the traffic of many flows among shortest paths. With equal seeds, the division by switches
+    /// with seeds of their own: a lower bound of the largest share.
+    pub(crate) fn split(self) -> Split {
+        match self {
+            Self::Ecmp | Self::EcmpEqualSeeds => Split::NextHops,
+            Self::FlowHash | Self::SprayRoundRobin | Self::SprayRandom => Split::Paths,
+        }
+    }
 
     /// Returns true if all packets of a flow take one path, and their ACKs the reverse path.
     pub fn takes_one_path(self) -> bool {

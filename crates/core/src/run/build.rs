@@ -84,6 +84,7 @@ impl Scenario {
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
         let flows =
             self.workload.generate(&context).map_err(|problem| problem.within("workload"))?;
+        self.check_link_loads(graph)?;
         if matches!(self.model, Model::Ideal(_)) {
             check_independent(&flows, "an ideal takes")?;
         }

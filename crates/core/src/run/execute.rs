@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
-use crate::base::units::{Bytes, Duration};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::{self, Ideal, IdealSetup};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::model::graph::{Graph, LinkId};
@@ -144,7 +144,10 @@ impl Scenario {
         let mut flows = FlowColumns::default();
         outcome.records.iter().for_each(|record| flows.push(record));
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
-        let elapsed = outcome.end.seconds();
+        let elapsed = outcome.end.since(Time::ZERO);
+        let of_ideal = ideal.warning(graph, &outcome.link_bytes, elapsed);
+        summary["warnings"] = self.overload_warning(graph).into_iter().chain(of_ideal).collect();
+        let elapsed = elapsed.seconds();
         let link = |id: usize| {
             let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);
             let share = if elapsed > 0.0 { bytes * 8.0 / rate.bps() / elapsed } else { 0.0 };

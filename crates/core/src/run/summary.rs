@@ -123,6 +123,7 @@ impl Scenario {
             "realised_load": flows
                 .offered_bps(|size| self.packet.on_wire(size))
                 .map(|bps| bps / graph.load.rate.bps()),
+            "load_by_tier": self.load_by_tier(graph),
             "simulated_s": ended.seconds(),
             "counts": {
                 "flows": flows.flow.len(),

@@ -43,6 +43,7 @@ impl Scenario {
             .chain(self.timeout_warnings())
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(retransmission_warning(simulation))
+            .chain(self.overload_warning(graph))
             .chain(pauses)
             .chain(losses)
             .collect()

@@ -33,6 +33,11 @@ pub(crate) struct OfferedLoad {
 }
 
 impl OfferedLoad {
+    /// Mean size of an arrival on the link, headers included, in bits.
+    pub(crate) fn wire_bits(&self, context: &WorkloadContext<'_>) -> f64 {
+        8.0 * (self.mean_payload + self.mean_packets * context.format.header.0 as f64)
+    }
+
     /// Returns the arrival rate per second and a description of the load. `what` names the
     /// arrivals, in the plural.
     pub(crate) fn arrival_rate(
@@ -40,7 +45,7 @@ impl OfferedLoad {
         context: &WorkloadContext<'_>,
         what: &str,
     ) -> Result<(f64, String), Problem> {
-        let wire = 8.0 * (self.mean_payload + self.mean_packets * context.format.header.0 as f64);
+        let wire = self.wire_bits(context);
         let (counted, counts) = match self.counts {
             LoadCounts::Payload => (8.0 * self.mean_payload, "payload"),
             LoadCounts::Wire => (wire, "payload and headers"),
@@ -124,6 +129,14 @@ impl Iterator for ArrivalProcess {
     }
 }
 
+/// End of an arrival process that [`limit_arrivals`] limits, unless the number of arrivals ends it.
+pub(crate) fn arrivals_end(start: Time, stop: Option<Time>, max_arrivals: Option<u64>) -> Time {
+    stop.unwrap_or(match max_arrivals {
+        Some(_) => Time::NEVER,
+        None => start + Duration::from_millis(1000),
+    })
+}
+
 /// Ends an arrival process after `max_arrivals` arrivals or at `stop`; if neither is given, one
 /// second after `start`.
 pub(crate) fn limit_arrivals<T: Iterator<Item = Time>>(
@@ -132,10 +145,7 @@ pub(crate) fn limit_arrivals<T: Iterator<Item = Time>>(
     stop: Option<Time>,
     max_arrivals: Option<u64>,
 ) -> impl Iterator<Item = Time> {
-    let stop = stop.unwrap_or(match max_arrivals {
-        Some(_) => Time::NEVER,
-        None => start + Duration::from_millis(1000),
-    });
+    let stop = arrivals_end(start, stop, max_arrivals);
     let max_arrivals = max_arrivals.unwrap_or(u64::MAX);
     (0..max_arrivals)
         .zip(arrivals)

@@ -46,7 +46,7 @@ impl HostRoles {
     }
 
     /// Gives all hosts both roles.
-    fn all_hosts(self) -> Self {
+    pub(crate) fn all_hosts(self) -> Self {
         let all = self.sources.start..self.targets.end;
         Self { sources: all.clone(), targets: all }
     }

@@ -2,6 +2,7 @@
 //! between flows.
 
 pub(crate) mod arrivals;
+pub(crate) mod demand;
 pub(crate) mod estimate;
 pub mod generators;
 pub(crate) mod host_pairs;
@@ -9,6 +10,7 @@ pub(crate) mod rpc_calls;
 pub mod sizes;
 
 pub use self::arrivals::LoadCounts;
+pub use self::demand::Demand;
 pub use self::estimate::WorkloadEstimate;
 pub use self::host_pairs::HostPairs;
 
@@ -61,6 +63,12 @@ pub trait Workload {
 
     /// Estimates the size of the workload without generating it.
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem>;
+
+    /// Returns the mean traffic that the workload offers while flows arrive. Without, for a workload that
+    /// defines none.
+    fn demands(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
+        Ok(Vec::new())
+    }
 }
 
 impl WorkloadContext<'_> {

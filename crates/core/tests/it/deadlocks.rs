@@ -168,6 +168,7 @@ proptest! {
             },
             "workload": {
                 "kind": "poisson", "load": 0.9, "flows": 60, "sizes": { "kind": "fixed", "size": "200 KB" },
+                "allow_overload": true,
             },
         }));
         prop_assume!(count(&results, "pauses") > 0);

@@ -21,6 +21,7 @@ mod golden;
 mod hosts;
 mod invariants;
 mod liveness;
+mod loads;
 mod lossless;
 mod oracles;
 mod pauses;

@@ -77,3 +77,31 @@ fn retransmissions_without_losses() {
     assert_warns(&scenario, words, json!({ "routing": "flow_hash" }));
     assert_warns(&scenario, words, json!({ "environment": "lossless_datacentre" }));
 }
+
+#[test]
+fn links_that_are_offered_more_than_they_carry() {
+    let sizes = json!({ "kind": "fixed", "size": "100 KB" });
+    let scenario = json!({
+        "topology": {
+            "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 8, "spines": 1,
+            "host_rate": "25 Gbps", "fabric_rate": "40 Gbps",
+        },
+        "transport": "dctcp", "time_limit": "1 ms",
+        "workload": {
+            "kind": "poisson", "load": 0.9, "sizes": sizes, "flows": 200, "allow_overload": true,
+        },
+    });
+    let words =
+        "the workload offers 96 Gbps to leaf0->spine0 in the mean, which carries only 40 Gbps";
+    assert_warns(&scenario, words, json!({ "workload": { "load": 0.3 } }));
+    let mut incast = incast();
+    // 64 flows of 256 KB in 1 ms are 135 Gb/s with headers; one event has no rate.
+    incast["workload"]["interval"] = json!("1 ms");
+    incast["workload"]["events"] = json!(2);
+    assert_warns(&incast, "to switch->host0 in the mean", json!({ "workload": { "events": 1 } }));
+    assert_warns(
+        &incast,
+        "to switch->host0 in the mean",
+        json!({ "workload": { "interval": "1 s" } }),
+    );
+}

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::units::Duration;
 use crate::ideal::{FluidFlow, FluidLinks, FluidScheduler, Ideal};
+use crate::model::graph::Graph;
 
 crate::parameters! {
     /// The omniscient greedy scheduler that [pfabric13] uses as its baseline. The network is one
@@ -13,7 +15,8 @@ crate::parameters! {
     ///
     /// The fabric between the host ports never limits how many flows are active at once, but the
     /// slowest link of a path limits the rate of the flow. Flows may cross a dumbbell's bottleneck
-    /// in parallel, and links may carry more than their rate (`srpt` shares every link). In a
+    /// in parallel, and links may carry more than their rate, which a run reports if it holds in the
+    /// mean (`srpt` shares every link). In a
     /// topology without access links, the link is both ports, and this is SRPT. Long-lived flows
     /// come last. This is not a lower bound on the completion time of individual flows; its mean
     /// completion time is at most about twice the optimum.
@@ -23,6 +26,22 @@ crate::parameters! {
 impl Ideal for Config {
     fn scheduler(&self, links: usize) -> Box<dyn FluidScheduler> {
         Box::new(Omniscient::new(links))
+    }
+
+    fn warning(&self, graph: &Graph, link_bytes: &[f64], elapsed: Duration) -> Option<String> {
+        let used = (0_u32..).zip(link_bytes).map(|(id, bytes)| {
+            let rate = graph.links[id as usize].rate.bps();
+            (id, bytes * 8.0 / rate / elapsed.seconds().max(f64::MIN_POSITIVE))
+        });
+        let (link, used) = used.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        // The sum of a million flows is exact to 1e-9.
+        (used > 1.0 + 1e-6).then(|| {
+            format!(
+                "`omniscient` carried {used:.2} times the rate of {}: it schedules the ports of hosts only, \
+                 so no network reaches these completion times (`srpt` shares every link)",
+                graph.link_name(link)
+            )
+        })
     }
 }
 

@@ -12,6 +12,7 @@ pub use self::extent::Extent;
 pub use self::failures::{Change, Failure, LinkState};
 pub use self::loss::{Bursts, Loss, Victim};
 pub use self::paths::Paths;
+pub(crate) use self::paths::Split;
 pub use self::rate_trace::RateTrace;
 
 use std::sync::Arc;

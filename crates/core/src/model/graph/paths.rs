@@ -20,6 +20,15 @@ pub struct Paths {
     towards: Vec<Option<Towards>>,
 }
 
+/// Division of traffic among shortest paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// Each node sends an equal share to each next hop.
+    NextHops,
+    /// Each path carries an equal share.
+    Paths,
+}
+
 /// Distances and path counts of all nodes to a target.
 #[derive(Clone, Debug)]
 struct Towards {
@@ -125,6 +134,37 @@ impl Paths {
         }
     }
 
+    /// Adds to `loads`, by link, what every node of `amounts` sends to `target` over shortest paths, which
+    /// start at any node and do not lead through a host. Clears the amounts. A node without a path sends
+    /// nothing.
+    pub(crate) fn spread(
+        &self,
+        target: NodeId,
+        split: Split,
+        amounts: &mut [f64],
+        loads: &mut [f64],
+    ) {
+        let (towards, order) = self.search_in_order(target);
+        for &node in order[1..].iter().rev() {
+            let amount = std::mem::take(&mut amounts[node as usize]);
+            if amount == 0.0 {
+                continue;
+            }
+            let next_hops = || self.next_hops(&towards, node, target);
+            let share = match split {
+                Split::NextHops => amount / next_hops().count() as f64,
+                Split::Paths => amount / towards.count[node as usize] as f64,
+            };
+            for (link, next) in next_hops() {
+                let paths = towards.count[next as usize] as f64;
+                let part = if split == Split::Paths { share * paths } else { share };
+                loads[link as usize] += part;
+                amounts[next as usize] += part;
+            }
+        }
+        amounts.fill(0.0);
+    }
+
     /// Returns the links from a node on shortest paths to `end`, each with the receiving node.
     fn next_hops(
         &self,
@@ -152,8 +192,13 @@ impl Paths {
         self.towards[index].as_ref().expect("just found")
     }
 
-    /// Breadth-first search from the target. Cables lead both ways, so it follows outgoing links.
     fn search(&self, target: NodeId) -> Towards {
+        self.search_in_order(target).0
+    }
+
+    /// Breadth-first search from the target, with the nodes in order of distance. Cables lead both ways, so
+    /// it follows outgoing links.
+    fn search_in_order(&self, target: NodeId) -> (Towards, Vec<NodeId>) {
         let nodes = self.forwards.len();
         let mut distance = vec![UNREACHED; nodes].into_boxed_slice();
         let mut count = vec![0_u64; nodes].into_boxed_slice();
@@ -179,6 +224,6 @@ impl Paths {
                 }
             }
         }
-        Towards { distance, count }
+        (Towards { distance, count }, queue)
     }
 }

@@ -5,8 +5,9 @@ use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::traffic::arrivals::{
-    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, limit_arrivals,
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, limit_arrivals,
 };
+use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::estimate::payload;
 use crate::traffic::host_pairs::HostRoles;
 use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
@@ -29,7 +30,8 @@ crate::parameters! {
         pub load_reference: Option<Rate> = None, where positive_if_given;
         /// Bytes that the load counts.
         pub load_counts: LoadCounts = LoadCounts::Wire;
-        /// If true, the offered load may exceed the reference rate of the topology.
+        /// If true, the offered load may exceed the reference rate of the topology, and links may be
+        /// offered more than they carry.
         pub allow_overload: bool = false;
         /// Start of the event process.
         pub start: Time = Time::ZERO;
@@ -77,25 +79,55 @@ impl Workload for Config {
         let batch = (flows, payload(flows, Some(self.size)));
         Ok(WorkloadEstimate::from_rate(1.0 / gap, batch, self.start, self.stop, self.events))
     }
+
+    fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
+        if self.interval.is_some() && self.events == Some(1) {
+            // One event has no rate.
+            return Ok(Vec::new());
+        }
+        let mut roles = HostRoles::from_graph(context.graph)?;
+        if let Some(target) = self.target {
+            roles.targets = target..target + 1;
+        }
+        let load = self.offered_load(context, self.load.unwrap_or_default());
+        let rate = match self.interval {
+            Some(interval) => 1.0 / interval.seconds(),
+            None => load.arrival_rate(context, "events")?.0,
+        };
+        Ok(vec![Demand {
+            field: if self.interval.is_some() { "interval" } else { "load" }.to_owned(),
+            bps: rate * load.wire_bits(context),
+            pairs: DemandPairs::All(roles),
+            start: self.start,
+            end: arrivals_end(self.start, self.stop, self.events),
+            // Periodic events may be few, so that their rate is not a load.
+            may_exceed: self.allow_overload || self.interval.is_some(),
+        }])
+    }
 }
 
 impl Config {
+    /// Offered load as a fraction of the reference, with the flows of an event as one arrival.
+    fn offered_load(&self, context: &WorkloadContext<'_>, fraction: f64) -> OfferedLoad {
+        let flows = f64::from(self.fan_in);
+        OfferedLoad {
+            fraction,
+            reference: self.load_reference,
+            counts: self.load_counts,
+            allow_overload: self.allow_overload,
+            mean_payload: flows * self.size.0 as f64,
+            mean_packets: flows * context.format.packets(self.size) as f64,
+        }
+    }
+
     fn inter_arrival(
         &self,
         context: &WorkloadContext<'_>,
     ) -> Result<(InterArrival, String), Problem> {
-        let responses = f64::from(self.fan_in);
         match (self.interval, self.load) {
             (Some(interval), _) => Ok((InterArrival::Constant(interval), String::new())),
             (None, Some(load)) => {
-                let load = OfferedLoad {
-                    fraction: load,
-                    reference: self.load_reference,
-                    counts: self.load_counts,
-                    allow_overload: self.allow_overload,
-                    mean_payload: responses * self.size.0 as f64,
-                    mean_packets: responses * context.format.packets(self.size) as f64,
-                };
+                let load = self.offered_load(context, load);
                 let (events, load) = load.arrival_rate(context, "events")?;
                 Ok((InterArrival::Exponential(1.0 / events, context.random("arrivals")), load))
             }

@@ -8,7 +8,7 @@ use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::{FlowSpec, Reply};
 use crate::traffic::{
-    Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
+    Demand, Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
 };
 
 crate::parameters! {
@@ -70,6 +70,21 @@ impl Workload for Config {
         };
         let all = offers.into_iter().try_fold(None, both)?;
         Ok(all.unwrap_or_else(|| unreachable!("`parts` is not empty")))
+    }
+
+    fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
+        let mut demands = Vec::new();
+        for (i, part) in self.parts.iter().enumerate() {
+            let part_name = format!("parts[{i}]");
+            let of_part = part.demands(&part_context(context, i));
+            let of_part = of_part.map_err(|problem| problem.within(&part_name))?;
+            let named = |demand: Demand| Demand {
+                field: format!("{part_name}.{}", demand.field),
+                ..demand
+            };
+            demands.extend(of_part.into_iter().map(named));
+        }
+        Ok(demands)
     }
 }
 

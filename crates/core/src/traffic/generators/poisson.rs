@@ -8,8 +8,9 @@ use crate::model::graph::{Graph, Paths};
 use crate::model::ideal_fct::ideal_fct;
 use crate::model::packet::Format;
 use crate::traffic::arrivals::{
-    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, limit_arrivals,
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, limit_arrivals,
 };
+use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::host_pairs::{HostPairs, PairSampler};
 use crate::traffic::sizes;
 use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
@@ -43,7 +44,8 @@ crate::parameters! {
         pub load_reference: Option<Rate> = None, where positive_if_given;
         /// Bytes that the load counts.
         pub load_counts: LoadCounts = LoadCounts::Wire;
-        /// If true, the offered load may exceed the reference rate of the topology.
+        /// If true, the offered load may exceed the reference rate of the topology, and links may be
+        /// offered more than they carry.
         pub allow_overload: bool = false;
         /// Shape of Pareto inter-arrival times, with the mean that the load requires; if not given,
         /// inter-arrival times are exponential. Below 2 the variance is infinite, and the load of a
@@ -106,6 +108,22 @@ impl Workload for Config {
             self.stop,
             self.flows,
         ))
+    }
+
+    fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
+        let Some(pairs) = DemandPairs::of_rule(self.pairs, context.graph)? else {
+            return Ok(Vec::new());
+        };
+        let (_, load) = self.sizes_and_load(context)?;
+        let (rate, _) = load.arrival_rate(context, "flows")?;
+        Ok(vec![Demand {
+            field: "load".to_owned(),
+            bps: rate * load.wire_bits(context),
+            pairs,
+            start: self.start,
+            end: arrivals_end(self.start, self.stop, self.flows),
+            may_exceed: self.allow_overload,
+        }])
     }
 }
 
