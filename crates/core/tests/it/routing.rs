@@ -51,6 +51,16 @@ fn the_cable_beside_a_failed_one_carries_half_with_ecmp_and_a_third_of_all_paths
 }
 
 #[test]
+fn data_centres_use_ecmp_unless_the_scenario_names_a_routing() {
+    let bytes = |rest: Value| run(&leaving_a_pod(&rest)).summary["links"].clone();
+    let lossy =
+        |routing: &str| bytes(json!({ "environment": "lossy_datacentre", "routing": routing }));
+    let by_default = bytes(json!({ "environment": "lossy_datacentre" }));
+    assert_eq!(by_default, lossy("ecmp"));
+    assert_ne!(by_default, lossy("flow_hash"));
+}
+
+#[test]
 fn transports_that_need_one_path_finish_with_ecmp_in_every_engine() {
     for transport in ["pdq", "d3", "fair_share", "fast"] {
         let summary = run_with_all_engines(&json!({

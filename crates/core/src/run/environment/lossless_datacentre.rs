@@ -1,9 +1,9 @@
 //! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
 //!
 //! Sources: headers of `RoCEv2` (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
-//! of [dcqcn15]; [`switch_buffer`]. Own choices: the timeouts, longer than the queueing delay of a full
-//! buffer at 10 Gb/s, and selective repeat for sprayed packets, since go-back-N takes overtaken packets for
-//! lost.
+//! of [dcqcn15]; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2). Own choices: the timeouts, longer
+//! than the queueing delay of a full buffer at 10 Gb/s, and selective repeat for sprayed packets, since
+//! go-back-N takes overtaken packets for lost.
 
 use serde_json::json;
 
@@ -19,6 +19,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     });
     if extent.has_switches {
         scenario["switch"] = json!({ "shared_buffer": buffer, "pause": {} });
+        scenario["routing"] = "ecmp".into();
     }
     Defaults {
         scenario,

@@ -1,6 +1,7 @@
 //! Data centre whose switches drop packets: Linux hosts on open connections.
 //!
-//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`); [`switch_buffer`].
+//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`); [`switch_buffer`]; ECMP by hash-threshold
+//! (RFC 2992 §2).
 
 use serde_json::json;
 
@@ -12,6 +13,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     let mut scenario = json!({ "packet": linux::packets(), "host": { "stamps": "wire" } });
     if extent.has_switches {
         scenario["switch"] = json!({ "shared_buffer": buffer, "alpha": 1.0 });
+        scenario["routing"] = "ecmp".into();
     }
     Defaults {
         scenario,

@@ -32,10 +32,10 @@ crate::choices! {
         /// queues of one bandwidth-delay product.
         Internet = "internet",
         /// Data centre whose switches drop: Linux hosts with RACK-TLP, PRR and a minimum RTO of 10 ms,
-        /// open connections, packets of 1500 B, and a shared buffer.
+        /// open connections, packets of 1500 B, a shared buffer, and ECMP hop by hop.
         LossyDatacentre = "lossy_datacentre",
         /// Data centre whose switches pause (PFC): RDMA NICs with go-back-N (selective repeat if packets
-        /// are sprayed), open connections, packets of `RoCEv2`, and a shared buffer.
+        /// are sprayed), open connections, packets of `RoCEv2`, a shared buffer, and ECMP hop by hop.
         LosslessDatacentre = "lossless_datacentre",
     }
 }

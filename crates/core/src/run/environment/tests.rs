@@ -151,6 +151,22 @@ fn sprayed_packets_that_overtake_others_are_not_taken_for_lost() {
 }
 
 #[test]
+fn switches_of_data_centres_hash_hop_by_hop() {
+    let routing = |topology: &str, environment: &str, given: &Value| {
+        let mut changes = json!({ "environment": environment });
+        add_defaults(&mut changes, given);
+        complete(&json!(topology), &json!("pdq"), &changes)["routing"].clone()
+    };
+    for environment in ["lossy_datacentre", "lossless_datacentre"] {
+        assert_eq!(routing("leaf_spine", environment, &json!({})), "ecmp");
+        let given = json!({ "routing": "flow_hash" });
+        assert_eq!(routing("leaf_spine", environment, &given), "flow_hash");
+        assert_eq!(routing("link", environment, &json!({})), "flow_hash");
+    }
+    assert_eq!(routing("leaf_spine", "paper", &json!({})), "flow_hash");
+}
+
+#[test]
 fn every_discipline_without_a_limit_gets_one() {
     for kind in disciplines::Config::NAMES {
         let Ok(declared) = disciplines::Config::read(&json!({ "kind": kind })) else { continue };
