@@ -48,7 +48,7 @@ pub struct Network {
     from_host: Vec<bool>,
     routers: Routers,
     /// If true, senders pace their packets, and wait until their host's port has sent them.
-    is_paced: bool,
+    is_awaited: bool,
     /// If true, a queue weighs flows.
     weighs: bool,
     flow_table: FlowTable,
@@ -80,7 +80,7 @@ impl Network {
         buffers: Option<Buffers>,
         traffic: TrafficClasses,
         control_priority: bool,
-        is_paced: bool,
+        is_awaited: bool,
     ) -> Self {
         Self {
             routers: if ports.iter().any(Port::reads_acks) {
@@ -90,7 +90,7 @@ impl Network {
             } else {
                 Routers::None
             },
-            is_paced,
+            is_awaited,
             weighs: ports.iter().any(Port::weighs),
             flow_table: FlowTable::default(),
             flow_info: Vec::new(),
@@ -310,7 +310,11 @@ impl Network {
     pub fn send(&mut self, mut packet: Packet, scheduler: &mut Scheduler) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
         let departs = self.enqueue(&mut packet, link, scheduler);
-        if self.is_paced && self.from_host[link as usize] { departs } else { Some(scheduler.now()) }
+        if self.is_awaited && self.from_host[link as usize] {
+            departs
+        } else {
+            Some(scheduler.now())
+        }
     }
 
     /// Returns the duration of a pause after which the watchdog looks for deadlocks, if it is on.
@@ -423,7 +427,7 @@ impl Network {
             self.ports[link as usize].on_drop(packet);
         }
         self.release(packet, link, scheduler);
-        if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
+        if self.is_awaited && self.from_host[link as usize] && !packet.kind.is_control() {
             let (flow, ends) = (packet.flow, scheduler.now());
             self.outbox.departures.push(Departure { flow, ends });
         }

@@ -21,14 +21,14 @@ use std::collections::BTreeMap;
 /// Ports of a test network.
 #[derive(Clone, Copy)]
 struct Ports {
-    is_paced: bool,
+    is_awaited: bool,
     keeps_records: bool,
     loss: fn(LinkId) -> Loss,
     capacity: Option<Capacity>,
 }
 
 const PORTS: Ports =
-    Ports { is_paced: false, keeps_records: false, loss: |_| Loss::None, capacity: None };
+    Ports { is_awaited: false, keeps_records: false, loss: |_| Loss::None, capacity: None };
 
 /// Two hosts that send, one that receives, and a switch. Links transmit a byte in a nanosecond, with a
 /// delay of 500 ns.
@@ -53,7 +53,7 @@ struct Bench {
 impl Bench {
     fn new(ports: Ports, switch: &serde_json::Value) -> Self {
         let graph = graph();
-        let Ports { is_paced, keeps_records, loss, capacity } = ports;
+        let Ports { is_awaited, keeps_records, loss, capacity } = ports;
         let config = config::Config::read(switch).unwrap();
         let control_first = config.pause.is_some();
         let from_host: Vec<bool> =
@@ -61,7 +61,7 @@ impl Bench {
         let port = |id: usize| {
             let config = PortConfig {
                 control_first,
-                is_awaited: is_paced && from_host[id],
+                is_awaited: is_awaited && from_host[id],
                 stamps: false,
                 keeps_account: keeps_records,
             };
@@ -76,7 +76,7 @@ impl Bench {
         let routes = Routes::new(&graph, Routing::FlowHash, 1, (0, 1));
         let scheduler = Scheduler::new(None, &Partition::whole(&graph), &graph);
         let mut network =
-            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_paced);
+            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_awaited);
         if keeps_records {
             network.keep_records();
         }
@@ -148,7 +148,7 @@ fn packets_take_their_route_hop_by_hop() {
 
 #[test]
 fn paced_senders_receive_departures_on_arrival_as_long_as_they_are_predicted() {
-    let mut bench = Bench::new(Ports { is_paced: true, ..PORTS }, &json!({}));
+    let mut bench = Bench::new(Ports { is_awaited: true, ..PORTS }, &json!({}));
     let packet = bench.start(0, 0);
     let departs: Vec<_> = (0..3).map(|_| bench.send(packet)).collect();
     assert_eq!(departs, [1_000, 2_000, 3_000].map(|ns| Some(at(ns))));
@@ -159,7 +159,7 @@ fn paced_senders_receive_departures_on_arrival_as_long_as_they_are_predicted() {
 #[test]
 fn a_drop_in_a_paced_host_is_reported_as_departure_and_loss() {
     let capacity = Some(Capacity::Packets(1));
-    let mut bench = Bench::new(Ports { is_paced: true, capacity, ..PORTS }, &json!({}));
+    let mut bench = Bench::new(Ports { is_awaited: true, capacity, ..PORTS }, &json!({}));
     let packet = bench.start(4, 0);
     let departs: Vec<_> = (0..3).map(|_| bench.send(packet)).collect();
     assert_eq!(departs, [Some(at(1_000)), Some(at(2_000)), None]);
@@ -201,8 +201,8 @@ fn a_shared_buffer_drops_the_packets_that_exceed_it() {
 #[test]
 fn pause_frames_replace_drops_and_all_of_them_arrive() {
     let switch = json!({ "shared_buffer": "40 KB", "pause": {} });
-    for is_paced in [false, true] {
-        let mut bench = Bench::new(Ports { is_paced, ..PORTS }, &switch);
+    for is_awaited in [false, true] {
+        let mut bench = Bench::new(Ports { is_awaited, ..PORTS }, &switch);
         let [first, second] = [bench.start(0, 0), bench.start(1, 1)];
         for _ in 0..60 {
             bench.send(first);

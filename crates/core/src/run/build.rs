@@ -55,7 +55,7 @@ struct NetworkParts {
     /// True for links that begin at a host.
     from_host: Vec<bool>,
     control_first: bool,
-    is_paced: bool,
+    is_awaited: bool,
 }
 
 impl Scenario {
@@ -160,8 +160,9 @@ impl Scenario {
             queues: self.queues_by_traffic_class(transport, &traffic, classes),
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
             control_first: self.switch.control_priority || self.switch.pause.is_some(),
-            is_paced: transports
-                .any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some()),
+            is_awaited: self.host.flow_limit().is_some()
+                || transports
+                    .any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some()),
             traffic,
             buffers,
             router,
@@ -170,7 +171,7 @@ impl Scenario {
 
     /// Builds the port of a link.
     fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
-        let NetworkParts { queues, router, from_host, control_first, is_paced, .. } = parts;
+        let NetworkParts { queues, router, from_host, control_first, is_awaited, .. } = parts;
         let (link, from_host) = (&graph.links[id], from_host[id]);
         let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
         let info = PortInfo { link: id as LinkId, rate: link.rate };
@@ -180,8 +181,8 @@ impl Scenario {
         };
         let config = PortConfig {
             control_first: *control_first,
-            // Pacing depends on when the host's port has sent a packet.
-            is_awaited: from_host && *is_paced,
+            // Pacing, and turns, depend on when the host's port has sent a packet.
+            is_awaited: from_host && *is_awaited,
             stamps: from_host && self.host.stamps == Stamps::Wire,
             keeps_account: self.account,
         };
@@ -201,9 +202,9 @@ impl Scenario {
         let ports = (0..graph.links.len()).map(|id| self.port(graph, &parts, id)).collect();
         let of_partitions = (partition.number, partition.count);
         let routes = Routes::new(graph, self.routing, self.seed, of_partitions);
-        let NetworkParts { from_host, buffers, traffic, control_first, is_paced, .. } = parts;
+        let NetworkParts { from_host, buffers, traffic, control_first, is_awaited, .. } = parts;
         let mut network =
-            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_paced);
+            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_awaited);
         if self.account {
             network.keep_records();
         }
@@ -263,7 +264,13 @@ impl Scenario {
             window_plan: windows,
             partition,
             link_changes: changes,
-            transports: Transports::new(transport, &self.transports, &flows.classes, &self.packet),
+            transports: Transports::new(
+                transport,
+                &self.transports,
+                &flows.classes,
+                &self.packet,
+                self.host.flow_limit(),
+            ),
             host_clock: &self.host,
             format: &self.packet,
             seed: self.seed,

@@ -150,8 +150,8 @@ impl Simulation<'_> {
         self.note_possible_end(slot, Time::ZERO);
     }
 
-    /// Sends all datagrams of the endpoint at a flow's source and schedules its timer. Closes the sender if
-    /// the endpoint is done.
+    /// Sends the datagrams of the endpoint at a flow's source that its host admits, and schedules its
+    /// timer. Closes the sender if the endpoint is done.
     pub(super) fn send_datagrams(&mut self, slot: usize) {
         let Self { flows, network, scheduler, format, .. } = self;
         let (Some(sender_end), Some(shared)) = (&mut flows.senders[slot], &mut flows.shared[slot])
@@ -163,14 +163,19 @@ impl Simulation<'_> {
             return;
         };
         let template = PacketTemplate { kind: Kind::Datagram, flow: sender_end.number, format };
-        while let Some(packet) = datagrams.forward.next(&mut **end, scheduler.now(), &template) {
+        let (now, pacer) = (scheduler.now(), &mut sender_end.sender.pacer);
+        while pacer.has_turn(now)
+            && let Some(packet) = datagrams.forward.next(&mut **end, now, &template)
+        {
             sender_end.packets.sent += 1;
-            network.send(Packet { next_hop: sender_end.forward.start(), ..packet }, scheduler);
+            let packet = Packet { next_hop: sender_end.forward.start(), ..packet };
+            pacer.on_enqueued(now, network.send(packet, scheduler));
         }
         if end.is_done() {
             self.close_sender(slot);
         } else {
-            let deadline = end.next_timer().min(sender_end.stop_at);
+            let turn = if pacer.has_turn(now) { Time::NEVER } else { pacer.nic_free() };
+            let deadline = end.next_timer().min(sender_end.stop_at).min(turn);
             sender_end.wake_by(deadline, scheduler);
         }
     }

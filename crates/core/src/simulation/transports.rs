@@ -1,6 +1,7 @@
 //! Transports of a run by class of flows.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use crate::model::packet::Format;
@@ -24,17 +25,19 @@ pub struct Transports<'a> {
 }
 
 impl<'a> Transports<'a> {
-    /// Assigns each class the transport with its name in `others`, or else `default`.
+    /// Assigns each class the transport with its name in `others`, or else `default`. Hosts limit the
+    /// packets of a flow in their ports to `flow_limit`.
     pub fn new(
         default: &'a Transport,
         others: &'a BTreeMap<String, Transport>,
         classes: &[String],
         format: &Format,
+        flow_limit: Option<NonZeroU16>,
     ) -> Self {
         let all = std::iter::once(default).chain(others.values());
         let all = all.map(|transport| {
-            let mechanism = Arc::new(transport.mechanism(format));
-            ClassTransport { config: transport, mechanism }
+            let mechanism = Mechanism { flow_limit, ..transport.mechanism(format) };
+            ClassTransport { config: transport, mechanism: Arc::new(mechanism) }
         });
         let index = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
         Self { all: all.collect(), index_by_class: classes.iter().map(index).collect() }

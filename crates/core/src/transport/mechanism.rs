@@ -1,5 +1,7 @@
 //! Options of a transport for the shared sender and receiver.
 
+use std::num::NonZeroU16;
+
 use super::endpoint::sender;
 use crate::base::schema::{Problem, defaults, positive, positive_if_given};
 use crate::base::units::{Duration, Rate, Time};
@@ -26,6 +28,9 @@ pub struct Mechanism {
     ///
     /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
     pub sends_trains: bool,
+    /// Packets of a flow that may wait in its host's port; none if only pacing limits them. Set by the
+    /// host, not by the transport.
+    pub flow_limit: Option<NonZeroU16>,
 }
 
 /// Pacing of a sender at its controller's rate.
@@ -103,6 +108,7 @@ impl Mechanism {
             acks: AckPolicy::default(),
             signalling: Signalling::None,
             sends_trains: false,
+            flow_limit: None,
         }
     }
 

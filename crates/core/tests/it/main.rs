@@ -18,6 +18,7 @@ mod fairness;
 mod families;
 mod first_flights;
 mod golden;
+mod host_service;
 mod hosts;
 mod invariants;
 mod liveness;

@@ -16,12 +16,23 @@ const DATA: Bytes = Bytes(1_500);
 const ANSWER: Bytes = Bytes(50);
 const TIMEOUT: Duration = Duration::from_millis(1_000);
 
-struct StopAndWait;
+struct StopAndWait {
+    /// Times that the source sends each datagram at once.
+    repeats: u32,
+}
 
 impl ExternalStack for StopAndWait {
     fn connect(&self, path: &Path) -> [Box<dyn StackEndpoint>; 2] {
         let left = path.size.map_or(u64::MAX, |size| size.0);
-        let source = Source { left, number: 0, sent: None, deadline: Time::NEVER, copies: 0 };
+        let source = Source {
+            left,
+            number: 0,
+            sent: None,
+            repeats: self.repeats,
+            unsent: 0,
+            deadline: Time::NEVER,
+            copies: 0,
+        };
         let target = Target { size: left, got: 0, next: 0, answers: Vec::new(), marks: 0 };
         [Box::new(source), Box::new(target)]
     }
@@ -32,6 +43,9 @@ struct Source {
     left: u64,
     number: u64,
     sent: Option<u64>,
+    repeats: u32,
+    /// Repeats of the current datagram that are not sent.
+    unsent: u32,
     deadline: Time,
     copies: u32,
 }
@@ -54,9 +68,13 @@ impl StackEndpoint for Source {
     }
 
     fn next_datagram(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<OutgoingDatagram> {
-        if self.sent.is_some() || self.left == 0 {
+        if self.sent.is_none() {
+            self.unsent = self.repeats;
+        }
+        if self.unsent == 0 || self.left == 0 {
             return None;
         }
+        self.unsent -= 1;
         let bytes = self.left.min(PAYLOAD);
         self.sent = Some(bytes);
         self.deadline = now + TIMEOUT;
@@ -143,9 +161,14 @@ impl StackEndpoint for Target {
 
 /// Runs a scenario with this stack in `parts` partitions.
 fn run_in_partitions(parts: u32, scenario: &Value) -> Results {
+    run_repeating(1, parts, scenario)
+}
+
+/// Runs a scenario with a stack that repeats each datagram.
+fn run_repeating(repeats: u32, parts: u32, scenario: &Value) -> Results {
     let mut scenario = Scenario::parse(&as_in_papers(scenario).to_string()).unwrap();
     for config in scenario.of_libraries() {
-        config.implementation.stack = Some(Arc::new(StopAndWait));
+        config.implementation.stack = Some(Arc::new(StopAndWait { repeats }));
     }
     scenario.run_in_parts(parts, parts, &RunControl::default()).unwrap()
 }
@@ -212,7 +235,8 @@ fn all_engines_agree_and_deliver_everything_with_cross_traffic() {
         &dumbbell_with_cross_traffic(),
         json!({ "transport": "cubic", "transports": { "trace": "quic" } }),
     );
-    for scenario in [dumbbell_with_cross_traffic(), mixed] {
+    let fair = |scenario: &Value| with(scenario, json!({ "host": { "service": "fair" } }));
+    for scenario in [dumbbell_with_cross_traffic(), fair(&mixed), mixed] {
         let fingerprint = |engine: &str, parts| {
             let results = run_in_partitions(parts, &with(&scenario, json!({ "engine": engine })));
             let counts = (count(&results, "finished"), count(&results, "long_lived"));
@@ -224,6 +248,26 @@ fn all_engines_agree_and_deliver_everything_with_cross_traffic() {
         for parts in [1, 3] {
             assert!(fingerprint("windows", parts) == by_events, "{parts}");
         }
+    }
+}
+
+#[test]
+fn datagrams_of_two_flows_share_their_host_in_turn() {
+    let scenario = link(&flows(&[(0.0, 0, 1, PAYLOAD), (0.0, 0, 1, PAYLOAD)]));
+    let second = |host: Value| {
+        let results = run_repeating(5, 1, &with(&scenario, host));
+        assert_eq!(count(&results, "packets"), 20);
+        results.flows.fct_s[1]
+    };
+    let packets = |ahead: f64| 0.005 + (ahead + 1.0) * 1e-4;
+    let near = |of: f64, expected: f64| assert!((of - expected).abs() < 1e-11, "{of} {expected}");
+    near(second(json!({})), packets(5.0));
+    for flow_limit in [1, 2, 4] {
+        let fair = json!({ "service": "fair", "flow_limit": flow_limit });
+        near(second(json!({ "host": fair })), packets(f64::from(flow_limit)));
+        // A queue that does not predict departures.
+        let drr = with(&json!({ "host": fair }), json!({ "host_queue": "drr" }));
+        assert!(second(drr) <= packets(f64::from(flow_limit)));
     }
 }
 

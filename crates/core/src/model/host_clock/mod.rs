@@ -1,6 +1,8 @@
-//! Host clocks and their errors: the RTTs that transports measure.
+//! Hosts: their clocks, with the RTTs that transports measure, and the way in which flows share their ports.
 
 pub mod noise;
+
+use std::num::NonZeroU16;
 
 use crate::base::random::Random;
 use crate::base::units::{Duration, Time};
@@ -24,11 +26,33 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// Way in which a host's flows share its port.
+    pub enum Service {
+        /// In order of arrival: window transports hand over all that their window permits, and others wait
+        /// behind it; transports that pace hand over a packet, or a burst, at a time.
+        Fifo = "fifo",
+        /// In turn, for every transport: a flow hands over at most `flow_limit` packets, and further ones
+        /// when its host's port has served them.
+        Fair = "fair",
+    }
+}
+
 crate::parameters! {
-    /// Clocks of hosts and their operating system.
+    /// Clocks of hosts, their operating system, and the way in which flows share a host's port.
     ///
     /// Transports receive measured RTTs; timers use exact times.
     pub struct Config {
+        /// Way in which a host's flows share its port. With `fair` they wait outside the port's queue, so
+        /// that ACKs and new flows do not wait behind a long flow's window, as with TCP small queues and
+        /// `fq` (Linux) and the queue pairs of RDMA NICs. SYNs, ACKs and probes are not limited. Without
+        /// effect where hosts are routers.
+        pub service: Service = Service::Fifo;
+        /// Packets of a flow that may wait in its host's port, its turn, with `service = "fair"` (Linux: a
+        /// quantum of 2 packets in `fq`, and TCP small queues of at least 2 packets).
+        pub flow_limit: u32 = 2, where |limit| {
+            if (1..=1000).contains(limit) { Ok(()) } else { Err("1 to 1000") }
+        };
         /// Time at which a packet gets the timestamp from which its RTT is measured.
         pub stamps: Stamps = Stamps::Handed;
         /// Tick of the timestamp clock; zero for an exact clock.
@@ -52,6 +76,16 @@ crate::parameters! {
         pub kernel: Option<Kernel> = None;
         /// Noise added to every measured RTT; none for exact RTTs.
         pub rtt_noise: Option<noise::Config> = None;
+    }
+}
+
+impl Config {
+    /// Returns the packets of a flow that may wait in its host's port; none without a limit.
+    pub fn flow_limit(&self) -> Option<NonZeroU16> {
+        match self.service {
+            Service::Fifo => None,
+            Service::Fair => NonZeroU16::new(self.flow_limit as u16),
+        }
     }
 }
 

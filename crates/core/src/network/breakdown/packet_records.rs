@@ -311,7 +311,7 @@ impl Network {
     /// Returns the time that a host's port has been idle because of pauses of a flow's class, if the
     /// breakdown is recorded and senders wait for the port.
     pub fn paused(&self, link: LinkId, flow: FlowNumber, now: Time) -> Duration {
-        let is_relevant = self.is_paced && self.buffers.is_some();
+        let is_relevant = self.is_awaited && self.buffers.is_some();
         let port = self.ports.get(link as usize).filter(|_| is_relevant);
         port.map_or(Duration::ZERO, |port| port.idle_for(self.traffic.of(flow), now))
     }

@@ -159,10 +159,15 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn process_departures(&mut self) {
         while let Some(departure) = self.network.pop_departure() {
             let Some(slot) = self.network.slot(departure.flow) else { continue };
-            if let Some(sender_end) = &mut self.flows.senders[slot as usize]
-                && sender_end.sender.pacer.on_departure(departure.ends)
-            {
-                self.try_send(slot as usize);
+            let (slot, now) = (slot as usize, self.scheduler.now());
+            let Some(sender_end) = &mut self.flows.senders[slot] else { continue };
+            if !sender_end.sender.pacer.on_departure(now, departure.ends) {
+                continue;
+            }
+            if sender_end.external_stack.is_some() {
+                self.send_datagrams(slot);
+            } else {
+                self.try_send(slot);
             }
         }
     }
@@ -200,7 +205,7 @@ impl Simulation<'_> {
             sender_end.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
             if let NextPacket::Segment(_) = output {
-                sender_end.sender.pacer.on_enqueued(ends);
+                sender_end.sender.pacer.on_enqueued(now, ends);
                 sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
                 allowance = sender_end.controller.allowance();
             }

@@ -1,4 +1,10 @@
 //! Pacing: the earliest departure of the next packet, by the rate and by the host's NIC.
+//!
+//! A flow with a limit has few packets in its host's NIC queue: it hands over its turn, waits until the
+//! NIC has served it, and hands over the next. So flows share a FIFO queue in turn, as under `fq` with TCP
+//! small queues (Linux), and wait outside it.
+
+use std::num::NonZeroU16;
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::transport::PacingPolicy;
@@ -24,12 +30,42 @@ pub struct Pacer {
     nic_free: Time,
     /// Packets in the NIC queue without a known departure.
     queued_in_nic: u32,
+    /// Packets of the current turn, which the NIC has not served completely.
+    in_turn: u16,
+    /// Packets of a turn; none if only pacing limits what the NIC queue holds.
+    flow_limit: Option<NonZeroU16>,
 }
 
 impl Pacer {
-    /// Creates the state of a sender that has sent no packets.
-    pub fn new(now: Time) -> Self {
-        Self { bytes: 0, burst_start: now, burst_left: 0, nic_free: Time::ZERO, queued_in_nic: 0 }
+    /// Creates the state of a sender that has sent no packets, with at most `flow_limit` packets in the
+    /// NIC queue.
+    pub fn new(now: Time, flow_limit: Option<NonZeroU16>) -> Self {
+        Self {
+            bytes: 0,
+            burst_start: now,
+            burst_left: 0,
+            nic_free: Time::ZERO,
+            queued_in_nic: 0,
+            in_turn: 0,
+            flow_limit,
+        }
+    }
+
+    /// Returns true if the flow has handed over the packets of a turn, so that the next one waits for the
+    /// NIC, which may have served them by now.
+    #[inline]
+    pub fn is_turn_over(&self) -> bool {
+        self.flow_limit.is_some_and(|limit| self.in_turn >= limit.get())
+    }
+
+    /// Returns true if the flow may hand over a packet now, regardless of its rate.
+    pub fn has_turn(&self, now: Time) -> bool {
+        !self.is_turn_over() || self.nic_free <= now
+    }
+
+    /// Returns the limits on the next packet without a rate.
+    pub fn unpaced_limit(&self) -> PacingLimit {
+        PacingLimit { earliest: Time::ZERO, waits_for_nic: self.is_turn_over() }
     }
 
     /// Returns the start of the last burst.
@@ -57,14 +93,19 @@ impl Pacer {
     #[inline]
     pub fn limit(&self, rate: Rate, policy: PacingPolicy) -> PacingLimit {
         let bytes = Bytes(u64::from(self.bytes));
+        let is_turn_over = self.is_turn_over();
         if self.burst_left > 0 {
             let offset = policy.spacing.map_or(Duration::ZERO, |rate| rate.transmit(bytes));
-            return PacingLimit { earliest: self.burst_start + offset, waits_for_nic: false };
+            return PacingLimit {
+                earliest: self.burst_start + offset,
+                waits_for_nic: is_turn_over,
+            };
         }
         if rate.0 == 0 {
             return PacingLimit { earliest: Time::NEVER, waits_for_nic: false };
         }
-        PacingLimit { earliest: self.burst_start + rate.transmit(bytes), waits_for_nic: true }
+        let waits_for_nic = is_turn_over || self.flow_limit.is_none();
+        PacingLimit { earliest: self.burst_start + rate.transmit(bytes), waits_for_nic }
     }
 
     /// Returns the earliest departure within `limit`. The packets of a burst depart back to back or
@@ -75,8 +116,10 @@ impl Pacer {
         if waits_for_nic { earliest.max(self.nic_free) } else { earliest }
     }
 
-    /// Records that the NIC has enqueued a packet, whose transmission ends at `ends` if that is known.
-    pub fn on_enqueued(&mut self, ends: Option<Time>) {
+    /// Records that the NIC has enqueued a packet now, whose transmission ends at `ends` if that is known.
+    #[inline]
+    pub fn on_enqueued(&mut self, now: Time, ends: Option<Time>) {
+        self.in_turn = if self.nic_free <= now { 1 } else { self.in_turn.saturating_add(1) };
         if let Some(ends) = ends {
             self.nic_free = ends;
         } else {
@@ -85,13 +128,77 @@ impl Pacer {
         }
     }
 
-    /// Records that the transmission of a packet that waited in the NIC queue ends at `ends`. Returns
-    /// true if it was the last packet: then the flow may send again.
-    pub fn on_departure(&mut self, ends: Time) -> bool {
+    /// Records that the transmission of a packet that waited in the NIC queue starts now and ends at
+    /// `ends`. Returns true if it was the last packet: then the flow may send again. A flow with a limit
+    /// may do so at once, so that a queue that chooses among flows does not pass over it.
+    pub fn on_departure(&mut self, now: Time, ends: Time) -> bool {
         self.queued_in_nic -= 1;
         if self.queued_in_nic == 0 {
-            self.nic_free = ends;
+            self.nic_free = if self.flow_limit.is_some() { now } else { ends };
         }
         self.queued_in_nic == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: fn(u64) -> Time = Time;
+
+    fn pacer(flow_limit: u16) -> Pacer {
+        Pacer::new(Time::ZERO, NonZeroU16::new(flow_limit))
+    }
+
+    #[test]
+    fn a_flow_hands_over_its_turn_and_waits_until_the_nic_has_served_it() {
+        let mut pacer = pacer(2);
+        pacer.on_enqueued(AT(0), Some(AT(10)));
+        assert!(pacer.has_turn(AT(0)));
+        pacer.on_enqueued(AT(5), Some(AT(20)));
+        assert_eq!([5, 19, 20].map(|now| pacer.has_turn(AT(now))), [false, false, true]);
+        let limit = pacer.unpaced_limit();
+        assert_eq!((limit.waits_for_nic, pacer.earliest_departure(limit)), (true, AT(20)));
+        // The next turn: a packet that finds none of its flow in the NIC starts one.
+        pacer.on_enqueued(AT(20), Some(AT(30)));
+        assert!(!pacer.is_turn_over());
+        pacer.on_enqueued(AT(30), Some(AT(40)));
+        assert!(!pacer.is_turn_over());
+    }
+
+    #[test]
+    fn a_turn_of_unknown_departures_ends_when_the_last_packet_starts() {
+        let mut pacer = pacer(2);
+        pacer.on_enqueued(AT(0), None);
+        pacer.on_enqueued(AT(0), None);
+        assert!(!pacer.on_departure(AT(7), AT(17)));
+        assert!(!pacer.has_turn(AT(16)));
+        assert!(pacer.on_departure(AT(17), AT(27)));
+        assert!(pacer.has_turn(AT(17)));
+    }
+
+    #[test]
+    fn without_a_limit_only_a_rate_waits_for_the_nic_and_for_the_end_of_the_transmission() {
+        let mut pacer = pacer(0);
+        (0..70_000).for_each(|_| pacer.on_enqueued(AT(0), None));
+        assert_eq!(pacer.unpaced_limit(), PacingLimit::default());
+        assert!(pacer.has_turn(AT(0)));
+        assert!(pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET).waits_for_nic);
+        let mut pacer = Pacer::new(Time::ZERO, None);
+        pacer.on_enqueued(AT(0), None);
+        assert!(pacer.on_departure(AT(7), AT(17)));
+        assert_eq!(pacer.nic_free(), AT(17));
+    }
+
+    #[test]
+    fn a_burst_is_interrupted_at_the_end_of_a_turn() {
+        let mut pacer = pacer(2);
+        let policy = PacingPolicy::bursts(3);
+        for _ in 0..2 {
+            pacer.on_sent(AT(0), 1000, policy);
+            pacer.on_enqueued(AT(0), Some(AT(50)));
+        }
+        let limit = pacer.limit(Rate::from_gbps(1), policy);
+        assert_eq!(limit, PacingLimit { earliest: AT(0), waits_for_nic: true });
     }
 }

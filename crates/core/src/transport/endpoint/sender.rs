@@ -153,7 +153,7 @@ impl Sender {
             reduced_until: 0,
             mark_count: 0,
             owes_cwr: false,
-            pacer: Pacer::new(now),
+            pacer: Pacer::new(now, mechanism.flow_limit),
             probed_at: now,
             retransmits: 0,
             timeouts: 0,
@@ -242,7 +242,7 @@ impl Sender {
 
     #[inline]
     fn next_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
-        if allowance.rate.is_some() && now < self.next_departure(allowance) {
+        if self.may_wait_for_departure(allowance) && now < self.next_departure(allowance) {
             return None;
         }
         let segment = self.send_segment(now, allowance)?;
@@ -363,6 +363,12 @@ impl Sender {
         self.tail_probe = Some(probe);
     }
 
+    /// Returns true if something other than the window may delay the next segment: a rate, or the NIC.
+    #[inline]
+    fn may_wait_for_departure(&self, allowance: Allowance) -> bool {
+        allowance.rate.is_some() || self.pacer.is_turn_over()
+    }
+
     /// Returns the earliest departure of the next segment.
     fn next_departure(&self, allowance: Allowance) -> Time {
         self.pacer.earliest_departure(self.pacing_limit(allowance))
@@ -375,7 +381,7 @@ impl Sender {
             Some(rate) if self.scoreboard.highest() >= policy.unpaced => {
                 self.pacer.limit(rate, policy)
             }
-            _ => PacingLimit::default(),
+            _ => self.pacer.unpaced_limit(),
         }
     }
 
@@ -401,7 +407,8 @@ impl Sender {
         let timeout = timeout.min(self.scoreboard.next_timer());
         let timeout =
             self.tail_probe.as_ref().map_or(timeout, |probe| timeout.min(probe.next_timer()));
-        if is_open && allowance.rate.is_some() && self.candidate(allowance).is_some() {
+        if is_open && self.may_wait_for_departure(allowance) && self.candidate(allowance).is_some()
+        {
             timeout.min(self.next_departure(allowance))
         } else {
             timeout

@@ -426,7 +426,20 @@ pub fn scenario(seed: u64) -> Value {
         scenario["failures"] = failures(random, &scenario["topology"]);
         scenario["convergence"] = pick(random, &["0 s", "7 us", "300 us", "20 ms"]).into();
     }
+    share_hosts(&mut scenario, seed);
     scenario
+}
+
+/// Sets how flows share their host's port and its queue.
+fn share_hosts(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/hosts");
+    if random.below(2) == 0 {
+        scenario["host"]["service"] = json!("fair");
+        scenario["host"]["flow_limit"] = pick(random, &[json!(1), json!(2), json!(7)]);
+        if random.below(3) == 0 {
+            scenario["host_queue"] = discipline(random);
+        }
+    }
 }
 
 /// Links that fail once or twice and recover, or do not recover with probability 0.1; or all links

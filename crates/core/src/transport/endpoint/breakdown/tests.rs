@@ -81,7 +81,7 @@ impl Flow {
                 let has_timed_out = sender.has_timed_out();
                 let port = (0, ms(*paused));
                 let reference = breakdown.on_send(at(now), segment, has_timed_out, port, pool);
-                sender.pacer.on_enqueued(None);
+                sender.pacer.on_enqueued(at(now), None);
                 sent.push((segment.sequence, reference));
             }
         }
@@ -99,7 +99,7 @@ impl Flow {
 
     /// Ports have transmitted all packets of the flow, the last one at `time`.
     fn depart(&mut self, time: u64) {
-        while !self.sender.pacer.on_departure(at(time)) {}
+        while !self.sender.pacer.on_departure(at(time), at(time)) {}
     }
 
     /// Nonzero components of a breakdown, in milliseconds.

@@ -1,0 +1,157 @@
+//! Flows of one host share its port: in order of arrival, or in turn with back-pressure.
+
+use crate::common::{count, flows, mean, run, run_with_all_engines, with};
+use serde_json::{Value, json};
+use sojourn_core::run::Results;
+
+/// Time of a full packet of 1040 B at 10 Gb/s, in seconds.
+const PACKET: f64 = 1040.0 * 8.0 / 10e9;
+
+fn fair() -> Value {
+    json!({ "host": { "service": "fair" } })
+}
+
+/// A transport without a handshake.
+fn at_once(kind: &str) -> Value {
+    json!({ "kind": kind, "reliability": { "handshake": false } })
+}
+
+/// One host sends two long flows, and every two milliseconds ten packets to a third host. All share the
+/// link of the sending host only.
+fn two_long_flows_and_small_ones(transport: &Value) -> Value {
+    let mut rows = vec![(0.0, 0, 1, 100_000_000), (0.0, 0, 2, 100_000_000)];
+    rows.extend((6..16).map(|i| (f64::from(i) * 0.002, 0, 3, 10_000)));
+    json!({
+        "time_limit": "34 ms",
+        "topology": { "kind": "star", "hosts": 4 },
+        "transport": transport,
+        "workload": flows(&rows),
+    })
+}
+
+/// FCTs of the small flows.
+fn small_fcts(scenario: &Value) -> Vec<f64> {
+    let results = run(scenario);
+    let sizes = results.flows.size_bytes.iter().zip(&results.flows.fct_s);
+    let fcts: Vec<f64> = sizes.filter(|(size, _)| **size == 10_000).map(|(_, fct)| *fct).collect();
+    assert_eq!(fcts.len(), 10, "all small flows finish");
+    fcts
+}
+
+#[test]
+fn small_flow_takes_its_turns_between_long_flows_under_every_transport() {
+    // Five turns of two packets, each behind at most the turns of the two others: 28 to 30 packets until
+    // the last has left the host. Then two links of 1 us and another transmission.
+    let (least, most) = (26.0 * PACKET, 30.0 * PACKET);
+    let rest = PACKET + 2e-6;
+    for kind in ["dctcp", "swift", "cubic", "dcqcn", "vegas", "bbr3"] {
+        let scenario = with(&two_long_flows_and_small_ones(&at_once(kind)), fair());
+        for fct in small_fcts(&scenario) {
+            assert!((least..=most).contains(&(fct - rest)), "{kind}: {fct}");
+        }
+    }
+    // In order of arrival the same flow waits behind the windows of DCTCP.
+    let fifo = small_fcts(&two_long_flows_and_small_ones(&json!("dctcp")));
+    assert!(mean(fifo) > 2.0 * (most + rest));
+}
+
+#[test]
+fn short_flow_does_not_wait_behind_the_window_of_its_host() {
+    // All links have 100 Mb/s, so a lone sender's port is the bottleneck, without a limit.
+    let scenario = json!({
+        "time_limit": "9 s",
+        "topology": { "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "100 Mbps", "delay": "5 ms" },
+        "queue": { "kind": "drop_tail", "capacity": "100 packets" },
+        "workload": flows(&[(0.0, 0, 1, 90_000_000), (3.0, 0, 1, 10_000)]),
+        "samples": { "interval": "100 ms", "flows": [0] },
+    });
+    for kind in ["cubic", "tcp", "vegas", "fast"] {
+        let transport =
+            json!({ "transport": { "kind": kind, "reliability": { "handshake": true } } });
+        let results = run(&with(&with(&scenario, transport), fair()));
+        let fct = |results: &Results| {
+            let of_size = results.flows.size_bytes.iter().position(|size| *size == 10_000);
+            of_size.map(|index| results.flows.fct_s[index])
+        };
+        // Handshake of 30 ms, 15 ms to the receiver, and 30 packets of 83.2 us at most.
+        assert!(fct(&results).is_some_and(|fct| fct < 0.0485), "{kind}: {:?}", fct(&results));
+    }
+    let fifo = run(&with(&scenario, json!({ "transport": "cubic" })));
+    assert!(fifo.flows.fct_s.iter().all(|fct| fct.is_nan() || *fct > 1.0));
+}
+
+#[test]
+fn turns_are_nic_waits_in_the_breakdown() {
+    // Two flows of four packets start together. The host serves two packets of the first, two of the
+    // second, and again.
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 3 },
+        "transport": "dctcp",
+        "workload": flows(&[(0.0, 0, 1, 4_000), (0.0, 0, 2, 4_000)]),
+        "account": true,
+    });
+    let mut results = run(&with(&scenario, fair()));
+    let ps = |packets: u64| packets * 832_000;
+    let fct_ps = |last: u64| ps(last) + ps(1) + 2_000_000;
+    let account = results.account.as_mut().unwrap();
+    assert_eq!(account.fct_ps, [fct_ps(6), fct_ps(8)]);
+    let components: Vec<_> = account
+        .take_components()
+        .filter(|(_, column)| column.iter().any(|part| *part > 0))
+        .collect();
+    let column = |name: &str| {
+        let found = components.iter().find(|(component, _)| component == name);
+        found.unwrap_or_else(|| panic!("{name}: {components:?}")).1.clone()
+    };
+    assert_eq!(column("turn_sender_ps"), [ps(2), ps(4)]);
+    assert_eq!(column("flight_queue_others_host_ps"), [ps(2), ps(2)]);
+    assert_eq!(column("flight_queue_own_host_ps"), [ps(1), ps(1)]);
+    assert_eq!(components.len(), 5, "{components:?}");
+}
+
+#[test]
+fn a_host_queue_with_priorities_does_not_pass_over_a_flow_between_turns() {
+    // pFabric: the short flow has priority in the host as long as it has packets. Its window permits a
+    // full link.
+    let scenario = json!({
+        "time_limit": "20 ms",
+        "topology": { "kind": "star", "hosts": 3 },
+        "transport": { "kind": "pfabric", "initial_window": 100, "max_window": 100 },
+        "workload": flows(&[(0.0, 0, 1, 10_000_000), (0.001, 0, 2, 90_000)]),
+    });
+    for flow_limit in [2, 5] {
+        let host = json!({ "host": { "service": "fair", "flow_limit": flow_limit } });
+        let results = run(&with(&scenario, host));
+        let short = results.flows.size_bytes.iter().position(|size| *size == 90_000).unwrap();
+        let waited = results.flows.fct_s[short] - results.flows.ideal_fct_s[short];
+        // It waits only for the packet in transmission.
+        assert!(waited < 1.01 * PACKET, "{flow_limit}: {waited}");
+    }
+}
+
+#[test]
+fn all_engines_agree_on_hosts_that_serve_flows_in_turn() {
+    let switches = [
+        json!({}),
+        json!({ "shared_buffer": "60 KB", "pause": { "alpha": 0.125 } }),
+        json!({ "control_priority": true }),
+    ];
+    for (kind, switch) in ["cubic", "dctcp", "swift", "dcqcn", "timely", "pfabric"]
+        .into_iter()
+        .zip(switches.iter().cycle())
+    {
+        let rows: Vec<_> = (0..24)
+            .map(|i| (f64::from(i) * 3e-6, i % 3, 3 + i % 3, 3_000 + 9_000 * u64::from(i)))
+            .collect();
+        let scenario = json!({
+            "time_limit": "1 s",
+            "topology": { "kind": "leaf_spine", "leaves": 3, "hosts_per_leaf": 2, "spines": 2 },
+            "transport": kind,
+            "switch": switch,
+            "host": { "service": "fair" },
+            "workload": flows(&rows),
+        });
+        run_with_all_engines(&scenario);
+        assert_eq!(count(&run(&scenario), "finished"), 24, "{kind}");
+    }
+}
