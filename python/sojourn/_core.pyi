@@ -225,6 +225,11 @@ class Ack:
     def in_flight_bytes(self) -> int:
         """Payload in flight by the sender's estimate, in bytes."""
 
+    @property
+    def is_window_limited(self) -> bool:
+        """True if the window limits the flow; always true unless `window_validation` is on. Otherwise the
+        window should not grow."""
+
 @final
 class Loss:
     """Loss, or an ECN mark that is handled like a loss."""

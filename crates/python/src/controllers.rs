@@ -133,6 +133,9 @@ event_class! {
         lost: u32 = |ack| ack.lost;
         /// Estimated payload in flight, in bytes.
         in_flight_bytes: u64 = |ack| ack.in_flight.0;
+        /// True if the window limits the flow, and not the application, the receive window or the host;
+        /// always true unless `reliability.window_validation` is on. Otherwise the window should not grow.
+        is_window_limited: bool = |ack| ack.is_window_limited();
     }
 }
 
@@ -288,6 +291,7 @@ const EMPTY_ACK: transport::Ack = transport::Ack {
     is_recovering: false,
     lost: 0,
     in_flight: Bytes::ZERO,
+    used_window: None,
 };
 
 /// Controller factory of a Python class.

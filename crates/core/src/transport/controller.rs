@@ -230,6 +230,24 @@ pub struct Ack {
     pub lost: u32,
     /// Estimated payload in flight (`pipe` in RFC 6675).
     pub in_flight: Bytes,
+    /// Largest payload in flight in the last window of data, if the window did not limit the flow; none if
+    /// it did, or if windows are not validated
+    /// ([`Reliability::window_validation`](super::Reliability::window_validation)).
+    pub used_window: Option<Bytes>,
+}
+
+impl Ack {
+    /// Returns true if the window limits the flow. Otherwise the window must not grow (RFC 7661, RFC 9438
+    /// §5.8).
+    pub fn is_window_limited(&self) -> bool {
+        self.used_window.is_none()
+    }
+
+    /// Returns true if a window of `bytes` may grow: it limits the flow, or, in slow start, it is less than
+    /// twice what was in flight (Linux, `tcp_is_cwnd_limited`).
+    pub fn permits_growth(&self, bytes: f64, is_in_slow_start: bool) -> bool {
+        self.used_window.is_none_or(|used| is_in_slow_start && bytes < 2.0 * used.0 as f64)
+    }
 }
 
 /// Congestion event: a loss, or a mark that is handled as a loss, as reported to controllers.

@@ -22,6 +22,7 @@ pub(crate) const ACK: Ack = Ack {
     is_recovering: false,
     lost: 0,
     in_flight: Bytes::ZERO,
+    used_window: None,
 };
 
 /// Rate sample without information.

@@ -287,6 +287,10 @@ crate::parameters! {
         pub timer_tick: Duration = Duration::ZERO;
         /// Receive window in segments from the first missing segment on; none for an unlimited window.
         pub receive_window: Option<u32> = None, where positive_if_given;
+        /// If true, the window grows only while it limits the flow, and not the application, the receive
+        /// window or the host; in slow start also while it is less than twice what was in flight (congestion
+        /// window validation, RFC 7661, RFC 9438 §5.8; Linux: true; own choice: false).
+        pub window_validation: bool = false;
     }
     check |reliability: &Reliability| {
         let needs = |field| Err(Problem::new(field, "needs recovery = \"selective_repeat\" or \"rack\""));

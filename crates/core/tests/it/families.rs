@@ -30,7 +30,14 @@ enum ControllerEvent {
     /// Packets are sent.
     Sent(u8),
     /// Packets in flight are acknowledged, with this RTT.
-    Ack { packets: u8, rtt_us: u32, marked: bool, feedback: f32, is_recovering: bool },
+    Ack {
+        packets: u8,
+        rtt_us: u32,
+        marked: bool,
+        feedback: f32,
+        is_recovering: bool,
+        is_window_limited: bool,
+    },
     /// Loss of a packet.
     Loss(CongestionSignal),
     /// A congestion notification.
@@ -46,13 +53,17 @@ fn controller_event() -> impl Strategy<Value = (u32, ControllerEvent)> {
         Just(CongestionSignal::EcnMark)
     ];
     let feedback = prop_oneof![Just(0.0), -1e9_f32..1e9];
-    let ack = (0_u8..40, 1_u32..20_000, any::<bool>(), feedback, any::<bool>()).prop_map(
-        |(packets, rtt_us, marked, feedback, is_recovering)| ControllerEvent::Ack {
-            packets,
-            rtt_us,
-            marked,
-            feedback,
-            is_recovering,
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let ack = (0_u8..40, 1_u32..20_000, feedback, flags).prop_map(
+        |(packets, rtt_us, feedback, (marked, is_recovering, is_window_limited))| {
+            ControllerEvent::Ack {
+                packets,
+                rtt_us,
+                marked,
+                feedback,
+                is_recovering,
+                is_window_limited,
+            }
         },
     );
     let controller_event = prop_oneof![
@@ -113,7 +124,15 @@ impl Flow<'_> {
                     self.controller.on_sent(now, Bytes(1040));
                 }
             }
-            ControllerEvent::Ack { packets, rtt_us, marked, feedback, is_recovering } => {
+            ControllerEvent::Ack {
+                packets,
+                rtt_us,
+                marked,
+                feedback,
+                is_recovering,
+                is_window_limited,
+            } => {
+                let used = u64::from(self.in_flight()) * 1000;
                 let packets = u32::from(packets).min(self.in_flight());
                 self.acknowledged += packets;
                 self.controller.on_ack(&Ack {
@@ -131,6 +150,7 @@ impl Flow<'_> {
                     is_recovering,
                     lost: u32::from(is_recovering),
                     in_flight: Bytes(1000 * u64::from(self.sent - self.acknowledged)),
+                    used_window: (!is_window_limited).then_some(Bytes(used)),
                 });
             }
             ControllerEvent::Loss(signal) => {

@@ -1,6 +1,7 @@
-//! Flows of one host share its port: in order of arrival, or in turn with back-pressure.
+//! Flows of one host share its port: in order of arrival, or in turn with back-pressure; and windows that
+//! do not limit a flow do not grow.
 
-use crate::common::{count, flows, mean, run, run_with_all_engines, with};
+use crate::common::{count, flows, mean, run, run_with_all_engines, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -65,19 +66,48 @@ fn short_flow_does_not_wait_behind_the_window_of_its_host() {
         "workload": flows(&[(0.0, 0, 1, 90_000_000), (3.0, 0, 1, 10_000)]),
         "samples": { "interval": "100 ms", "flows": [0] },
     });
+    let validated = json!({ "window_validation": true });
     for kind in ["cubic", "tcp", "vegas", "fast"] {
         let transport =
             json!({ "transport": { "kind": kind, "reliability": { "handshake": true } } });
-        let results = run(&with(&with(&scenario, transport), fair()));
+        let results = run(&with(&with(&scenario, transport.clone()), fair()));
         let fct = |results: &Results| {
             let of_size = results.flows.size_bytes.iter().position(|size| *size == 10_000);
             of_size.map(|index| results.flows.fct_s[index])
         };
         // Handshake of 30 ms, 15 ms to the receiver, and 30 packets of 83.2 us at most.
         assert!(fct(&results).is_some_and(|fct| fct < 0.0485), "{kind}: {:?}", fct(&results));
+        // The path and the turns hold some 365 packets.
+        let validates = json!({ "transport": { "reliability": validated } });
+        let results = run(&with(&with(&with(&scenario, transport), fair()), validates));
+        let windows = samples(&results, "window_bytes flow 0", 0.0);
+        let largest = windows.iter().copied().fold(0.0, f64::max);
+        assert!(largest < 800e3, "{kind}: {largest}");
+        assert!(fct(&results).is_some_and(|fct| fct < 0.0485), "{kind}");
     }
     let fifo = run(&with(&scenario, json!({ "transport": "cubic" })));
     assert!(fifo.flows.fct_s.iter().all(|fct| fct.is_nan() || *fct > 1.0));
+}
+
+/// Window of a flow after seven seconds with a receive window of 40 packets of 1000 B, in packets.
+fn window_beside_a_receive_window(reliability: Value) -> f64 {
+    let reliability = with(&json!({ "receive_window": 40 }), reliability);
+    let results = run(&json!({
+        "time_limit": "7 s",
+        "topology": { "kind": "link", "rate": "20 Mbps", "delay": "50 ms" },
+        "transport": { "kind": "tcp", "reliability": reliability },
+        "workload": { "kind": "long_lived" },
+        "samples": { "interval": "100 ms", "flows": [0] },
+    }));
+    *samples(&results, "window_bytes flow 0", 0.0).last().unwrap() / 1000.0
+}
+
+#[test]
+fn a_window_grows_only_while_it_limits_the_flow() {
+    // RFC 7661, RFC 9438 §5.8: slow start ends at twice the flight.
+    let validated = window_beside_a_receive_window(json!({ "window_validation": true }));
+    assert!((40.0..=80.0).contains(&validated), "{validated}");
+    assert!(window_beside_a_receive_window(json!({})) > 1000.0);
 }
 
 #[test]

@@ -186,6 +186,7 @@ impl Simulation<'_> {
         if keeps_breakdown {
             sender_end.update_breakdown(now, allowance, &mut self.network);
         }
+        let sent_before = sender_end.packets.sent;
         while let Some(output) = sender_end.next_output(now, allowance, mechanism) {
             let mut packet = sender_end.packet(output, now, mechanism, &self.format);
             packet.next_hop = sender_end.forward.start();
@@ -213,6 +214,8 @@ impl Simulation<'_> {
         if keeps_breakdown {
             sender_end.note_constraint(allowance);
         }
+        let has_sent = sender_end.packets.sent > sent_before;
+        sender_end.sender.note_window_use(allowance, has_sent);
         let deadline = sender_end
             .sender
             .next_timer(allowance)

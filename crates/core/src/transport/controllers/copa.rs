@@ -199,14 +199,17 @@ impl Copa {
         self.has_loss = false;
     }
 
-    /// Changes the window for `acked` acknowledged packets.
-    fn step(&mut self, acked: f64, delays: &Delays) {
+    /// Changes the window for the packets that an ACK acknowledges.
+    fn step(&mut self, ack: &Ack, delays: &Delays) {
+        let acked = ack.bytes.0 as f64 / self.packet;
         let queueing = (delays.standing - delays.min).seconds();
         // window / RTT_standing <= 1 / (delta d_q), without division by 0.
         let is_below_target =
             self.window * queueing <= self.inverse_delta * delays.standing.seconds();
         if self.is_in_slow_start && is_below_target {
-            self.window += acked;
+            if ack.permits_growth(self.window * self.packet, true) {
+                self.window += acked;
+            }
             return;
         }
         // A change of direction starts at velocity 1 (mvfst): at a high velocity the window would be gone
@@ -218,7 +221,8 @@ impl Copa {
         }
         // Authors' simulator: the window at most doubles in an RTT.
         let step = (self.velocity.value * self.inverse_delta / self.window).min(1.0) * acked;
-        let window = if is_below_target { self.window + step } else { self.window - step };
+        let increase = if ack.is_window_limited() { step } else { 0.0 };
+        let window = if is_below_target { self.window + increase } else { self.window - step };
         self.window = window.max(MIN_WINDOW);
     }
 }
@@ -231,7 +235,7 @@ impl Controller for Copa {
             self.round_end = ack.next;
             self.end_round(&delays);
         }
-        self.step(ack.bytes.0 as f64 / self.packet, &delays);
+        self.step(ack, &delays);
     }
 
     fn on_loss(&mut self, loss: &Loss) {

@@ -95,6 +95,8 @@ struct Cubic {
 #[derive(Clone, Copy)]
 struct Epoch {
     start: Time,
+    /// Time of the last ACK.
+    updated: Time,
     /// Window at the plateau.
     origin: f64,
     /// K, the time from the start to the plateau, in seconds.
@@ -124,7 +126,7 @@ impl Cubic {
             self.cwnd_prior = cwnd;
         }
         let k = ((origin - cwnd) / self.scale).cbrt();
-        Epoch { start: now, origin, k, w_est: cwnd }
+        Epoch { start: now, updated: now, origin, k, w_est: cwnd }
     }
 
     /// alpha of the Reno-friendly region: the increase per RTT that gives both equal shares (RFC 9438 §4.3).
@@ -162,6 +164,13 @@ impl WindowLaw for Cubic {
 
     fn increase(&mut self, cwnd: f64, acked: f64, ack: &Ack) -> f64 {
         let mut epoch = self.epoch.unwrap_or_else(|| self.start_epoch(cwnd, ack.now));
+        let since_update = ack.now - std::mem::replace(&mut epoch.updated, ack.now);
+        if !ack.is_window_limited() {
+            // RFC 9438 §5.8: t does not include the time in which the window does not limit the flow.
+            epoch.start = epoch.start + since_update;
+            self.epoch = Some(epoch);
+            return cwnd;
+        }
         epoch.w_est += self.reno_friendly_increase(&epoch) * acked / cwnd;
         self.epoch = Some(epoch);
         let elapsed = ack.now - epoch.start;
@@ -200,7 +209,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::base::schema::Parameter;
+    use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Bytes;
     use crate::transport::fixture::{ack, path};
 
@@ -296,5 +305,26 @@ mod tests {
         gain(&mut flow, 7);
         let before = flow.window();
         assert_near(gain(&mut flow, 1) / before, 0.05, 0.002);
+    }
+
+    #[test]
+    fn the_time_of_an_epoch_excludes_periods_in_which_the_window_does_not_limit_the_flow() {
+        let window = |pause_s: u64| {
+            let mut flow = Config { window: Window { initial: 100, ..defaults() }, ..defaults() }
+                .controller(&path());
+            let signal = CongestionSignal::DetectedLoss;
+            let flight = Bytes(960 * 100);
+            flow.on_loss(&Loss { now: Time::ZERO, flight, lost: Bytes::ZERO, signal });
+            let mut now = Time::ZERO;
+            let mut step = |seconds: u64, used_window| {
+                now = now + Duration::from_millis(1000 * seconds);
+                flow.on_ack(&Ack { now, used_window, ..ack(1, 2) });
+            };
+            step(1, None);
+            (0..pause_s).for_each(|_| step(1, Some(Bytes::ZERO)));
+            step(1, None);
+            flow.gauges()[0].1
+        };
+        assert_eq!(window(0).to_bits(), window(50).to_bits());
     }
 }

@@ -157,17 +157,18 @@ impl Dctcp {
             // The ACK of the last segment sent before the reduction acknowledges up to `next`.
             self.reduction_end = ack.next + 1;
         } else if !is_reduced && !ack.is_recovering {
-            self.grow(ack.bytes.0 as f64);
+            self.grow(ack);
         }
     }
 
     /// Slow start below `ssthresh`, one packet per window above (RFC 5681 §3.1).
-    fn grow(&mut self, acked: f64) {
-        if self.cwnd < self.ssthresh {
-            self.cwnd += acked;
-        } else {
-            self.cwnd += self.packet * acked / self.cwnd;
+    fn grow(&mut self, ack: &Ack) {
+        let is_in_slow_start = self.cwnd < self.ssthresh;
+        if !ack.permits_growth(self.cwnd, is_in_slow_start) {
+            return;
         }
+        let acked = ack.bytes.0 as f64;
+        self.cwnd += if is_in_slow_start { acked } else { self.packet * acked / self.cwnd };
         self.cwnd = self.cwnd.min(self.max_window);
     }
 }

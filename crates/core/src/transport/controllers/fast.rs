@@ -200,7 +200,8 @@ impl Controller for WindowFast {
         // [fast06]: a moving average over a third of a window, and at least over four packets.
         self.law.sample(ack.rtt.seconds(), (3.0 / self.window).min(0.25));
         if self.law.is_update_due(ack) && !ack.is_recovering {
-            self.window = self.law.update(self.window).max(1.0);
+            let updated = self.law.update(self.window).max(1.0);
+            self.window = if ack.is_window_limited() { updated } else { updated.min(self.window) };
         }
     }
 

@@ -194,8 +194,10 @@ impl Controller for PFabric {
             self.ssthresh = f64::INFINITY;
         }
         self.timeouts = 0;
-        if ack.advanced > 0 {
-            self.window += if self.window < self.ssthresh { 1.0 } else { 1.0 / self.window };
+        let is_in_slow_start = self.window < self.ssthresh;
+        let bytes = self.window * self.payload.0 as f64;
+        if ack.advanced > 0 && ack.permits_growth(bytes, is_in_slow_start) {
+            self.window += if is_in_slow_start { 1.0 } else { 1.0 / self.window };
             self.window = self.window.min(self.max_window);
         }
     }

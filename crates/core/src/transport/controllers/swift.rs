@@ -152,9 +152,11 @@ impl Controller for Swift {
         let Config { ai, beta, max_mdf, .. } = self.config;
         let (delay, target) = (ack.rtt.seconds(), self.config.target(self.cwnd, self.hops));
         if delay < target {
-            let acked = ack.bytes.bits() / self.packet.bits();
-            let increase = ai * acked / self.cwnd.max(1.0);
-            self.set_cwnd(ack.now, self.cwnd + increase);
+            if ack.is_window_limited() {
+                let acked = ack.bytes.bits() / self.packet.bits();
+                let increase = ai * acked / self.cwnd.max(1.0);
+                self.set_cwnd(ack.now, self.cwnd + increase);
+            }
         } else {
             let excess = (delay - target) / delay;
             self.decrease(ack.now, (1.0 - beta * excess).max(1.0 - max_mdf));

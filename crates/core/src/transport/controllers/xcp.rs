@@ -80,6 +80,7 @@ impl Controller for Xcp {
             // [xcp02] §3.4, with the change of throughput, in bytes on the link, converted to a change of
             // the window.
             let change = f64::from(ack.feedback) * rtt.seconds() / self.packet_bytes;
+            let change = if ack.is_window_limited() { change } else { change.min(0.0) };
             self.cwnd = (self.cwnd + change).clamp(1.0, self.max_window);
         }
     }

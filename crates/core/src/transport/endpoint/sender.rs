@@ -4,9 +4,11 @@
 //! it for the next packet.
 
 mod losses;
+mod window_use;
 
 use std::sync::Arc;
 
+use self::window_use::WindowUse;
 use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
 use super::timer_ticks;
@@ -94,6 +96,8 @@ pub struct Sender {
     /// Losses detected by timers that the next `Ack` reports to the controller.
     unreported_losses: u32,
 
+    /// Use of the window, if windows are validated.
+    window_use: Option<WindowUse>,
     /// The window was reduced for marks and losses of the segments before this one.
     reduced_until: u32,
     /// True if the next segment carries CWR.
@@ -150,6 +154,7 @@ impl Sender {
             rate_reduction: None,
             spurious_loss: reliability.undo.then(|| Box::new(SpuriousLoss::new(reliability.frto))),
             unreported_losses: 0,
+            window_use: reliability.window_validation.then(WindowUse::default),
             reduced_until: 0,
             mark_count: 0,
             owes_cwr: false,
@@ -326,12 +331,18 @@ impl Sender {
             return Some(new.map_or(self.scoreboard.highest() - 1, |(sequence, _)| sequence));
         }
         let (sequence, ignores_window) = self.scoreboard.candidate()?;
+        (ignores_window || !self.is_window_full(allowance) && is_accepted(sequence))
+            .then_some(sequence)
+    }
+
+    /// Returns true if the window permits no further segment.
+    #[inline]
+    fn is_window_full(&self, allowance: Allowance) -> bool {
         let in_flight = self.scoreboard.in_flight();
         let window = self
             .rate_reduction
             .map_or(allowance.window, |reduction| self.bytes(reduction.window()));
-        let has_room = in_flight == 0 || self.bytes(in_flight + 1) <= window;
-        (ignores_window || has_room && is_accepted(sequence)).then_some(sequence)
+        in_flight > 0 && self.bytes(in_flight + 1) > window
     }
 
     /// Restarts the retransmission timer, unless a recovery without SACK has had further partial ACKs
@@ -553,6 +564,7 @@ impl Sender {
             is_recovering: self.scoreboard.is_recovering() || self.rate_reduction.is_some(),
             lost: outcome.lost + std::mem::take(&mut self.unreported_losses),
             in_flight: self.bytes(self.scoreboard.in_flight()),
+            used_window: self.window_use.and_then(|window_use| window_use.used(self.full_payload)),
         });
         if self.scoreboard.prefers_new() && self.candidate(controller.allowance()).is_none() {
             self.confirm_timeout();

@@ -430,7 +430,7 @@ pub fn scenario(seed: u64) -> Value {
     scenario
 }
 
-/// Sets how flows share their host's port and its queue.
+/// Sets how flows share their host's port, its queue, and whether unused windows grow.
 fn share_hosts(scenario: &mut Value, seed: u64) {
     let random = &mut Random::new(seed, "scenario/hosts");
     if random.below(2) == 0 {
@@ -439,6 +439,13 @@ fn share_hosts(scenario: &mut Value, seed: u64) {
         if random.below(3) == 0 {
             scenario["host_queue"] = discipline(random);
         }
+    }
+    let validates = json!(random.below(2) == 0);
+    let transport = &mut scenario["transport"];
+    let dctcp = transport.get_mut("dctcp").map(|dctcp| &mut dctcp["reliability"]);
+    match dctcp {
+        Some(reliability) => reliability["window_validation"] = validates,
+        None => transport["reliability"]["window_validation"] = validates,
     }
 }
 

@@ -50,7 +50,8 @@ pub trait WindowLaw: Send {
     }
 
     /// Returns the window after `acked` newly acknowledged packets in congestion avoidance. A smaller window
-    /// also lowers ssthresh, so that congestion avoidance continues.
+    /// also lowers ssthresh, so that congestion avoidance continues. A larger one is not used if the
+    /// window does not limit the flow.
     fn increase(&mut self, cwnd: f64, acked: f64, ack: &Ack) -> f64;
 
     /// Returns the window after a loss or mark. After a timeout it is the new ssthresh instead.
@@ -172,12 +173,14 @@ impl<L: WindowLaw> Controller for WindowController<L> {
             return;
         }
         let is_in_slow_start = self.cwnd < self.ssthresh;
+        let may_grow = ack.permits_growth(self.cwnd * self.packet, is_in_slow_start);
+        let max_window = if may_grow { self.max_window } else { self.max_window.min(self.cwnd) };
         self.cwnd = if is_in_slow_start {
             self.slow_start(acked, ack)
         } else {
             self.law.increase(self.cwnd, acked, ack)
         };
-        self.cwnd = self.cwnd.min(self.max_window);
+        self.cwnd = self.cwnd.min(max_window);
         if !is_in_slow_start {
             self.ssthresh = self.ssthresh.min(self.cwnd);
         }
@@ -327,6 +330,21 @@ mod tests {
         assert_window(&*flow, 200.0);
         (0..200).for_each(|_| flow.on_ack(&ack(1)));
         assert_window(&*flow, 250.0);
+    }
+
+    #[test]
+    fn a_window_that_does_not_limit_the_flow_grows_to_twice_the_flight_in_slow_start_only() {
+        let unused = |packets: u64| Ack { used_window: Some(Bytes(1000 * packets)), ..ack(1) };
+        let mut flow = flow(&Window { initial_ssthresh: Some(12), ..default_window() });
+        flow.on_ack(&unused(5));
+        assert_window(&*flow, 10.0);
+        flow.on_ack(&unused(6));
+        flow.on_ack(&unused(6));
+        assert_window(&*flow, 12.0);
+        flow.on_ack(&unused(100));
+        assert_window(&*flow, 12.0);
+        flow.on_ack(&ack(1));
+        assert_window(&*flow, 22.0);
     }
 
     #[test]
