@@ -253,13 +253,16 @@ fn all_engines_agree_and_deliver_everything_with_cross_traffic() {
 
 #[test]
 fn datagrams_of_two_flows_share_their_host_in_turn() {
-    let scenario = link(&flows(&[(0.0, 0, 1, PAYLOAD), (0.0, 0, 1, PAYLOAD)]));
+    let scenario = with(
+        &link(&flows(&[(0.0, 0, 1, PAYLOAD), (0.0, 0, 1, PAYLOAD)])),
+        json!({ "topology": { "kind": "star", "hosts": 2, "delay": "2.5 ms" } }),
+    );
     let second = |host: Value| {
         let results = run_repeating(5, 1, &with(&scenario, host));
-        assert_eq!(count(&results, "packets"), 20);
         results.flows.fct_s[1]
     };
-    let packets = |ahead: f64| 0.005 + (ahead + 1.0) * 1e-4;
+    // Two links.
+    let packets = |ahead: f64| 0.005 + (ahead + 2.0) * 1e-4;
     let near = |of: f64, expected: f64| assert!((of - expected).abs() < 1e-11, "{of} {expected}");
     near(second(json!({})), packets(5.0));
     for flow_limit in [1, 2, 4] {
@@ -267,7 +270,7 @@ fn datagrams_of_two_flows_share_their_host_in_turn() {
         near(second(json!({ "host": fair })), packets(f64::from(flow_limit)));
         // A queue that does not predict departures.
         let drr = with(&json!({ "host": fair }), json!({ "host_queue": "drr" }));
-        assert!(second(drr) <= packets(f64::from(flow_limit)));
+        assert!(second(drr) < packets(f64::from(flow_limit)) + 1e-11);
     }
 }
 

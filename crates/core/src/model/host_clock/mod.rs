@@ -49,7 +49,8 @@ crate::parameters! {
         /// effect where hosts are routers.
         pub service: Service = Service::Fifo;
         /// Packets of a flow that may wait in its host's port, its turn, with `service = "fair"` (Linux: a
-        /// quantum of 2 packets in `fq`, and TCP small queues of at least 2 packets).
+        /// quantum of 2 packets in `fq`, and TCP small queues of at least 2 packets). Paced packets leave
+        /// one at a time, and at most two wait.
         pub flow_limit: u32 = 2, where |limit| {
             if (1..=1000).contains(limit) { Ok(()) } else { Err("1 to 1000") }
         };

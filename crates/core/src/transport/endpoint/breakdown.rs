@@ -146,10 +146,10 @@ impl SenderBreakdown {
         pool: &mut BreakdownPool,
     ) {
         let clamp = |time: Time| time.min(now).max(self.updated_at);
-        let PacingLimit { earliest, waits_for_nic } = self.pacing_limit;
-        let nic_free = if waits_for_nic { sender.pacer.nic_free() } else { Time::ZERO };
-        if nic_free <= earliest {
-            let nic_end = clamp(nic_free);
+        let PacingLimit { earliest, nic } = self.pacing_limit;
+        let nic_ready = sender.pacer.nic_ready(nic);
+        if nic_ready <= earliest {
+            let nic_end = clamp(nic_ready);
             self.add_nic_wait(nic_end - self.updated_at, paused, pool);
             self.add_wait(WaitReason::Pacing, now - nic_end, pool);
         } else {

@@ -2,20 +2,33 @@
 //!
 //! A flow with a limit has few packets in its host's NIC queue: it hands over its turn, waits until the
 //! NIC has served it, and hands over the next. So flows share a FIFO queue in turn, as under `fq` with TCP
-//! small queues (Linux), and wait outside it.
+//! small queues (Linux), and wait outside it. A paced flow hands over a packet when its rate permits and
+//! one at most is left in the queue; if it waited for the end of a turn, it would fall behind its rate.
 
 use std::num::NonZeroU16;
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::transport::PacingPolicy;
 
+/// Packets of a flow that its NIC sends before the flow hands over the next segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NicWait {
+    /// None of them.
+    #[default]
+    None,
+    /// All but the last one.
+    AllButLast,
+    /// All of them.
+    All,
+}
+
 /// Limits on the departure of the next segment, apart from the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacingLimit {
     /// Earliest departure by the rate.
     pub earliest: Time,
-    /// True if the segment also waits until the NIC has sent the flow's earlier packets.
-    pub waits_for_nic: bool,
+    /// Packets that the NIC sends first.
+    pub nic: NicWait,
 }
 
 /// Pacing state of one sender.
@@ -28,6 +41,8 @@ pub struct Pacer {
     burst_left: u32,
     /// Time when the NIC has sent all packets of this flow; [`Time::NEVER`] while that is unknown.
     nic_free: Time,
+    /// Time when the NIC has sent all packets of this flow but the last.
+    last_is_next: Time,
     /// Packets in the NIC queue without a known departure.
     queued_in_nic: u32,
     /// Packets of the current turn, which the NIC has not served completely.
@@ -45,6 +60,7 @@ impl Pacer {
             burst_start: now,
             burst_left: 0,
             nic_free: Time::ZERO,
+            last_is_next: Time::ZERO,
             queued_in_nic: 0,
             in_turn: 0,
             flow_limit,
@@ -63,9 +79,14 @@ impl Pacer {
         !self.is_turn_over() || self.nic_free <= now
     }
 
+    /// Returns what a packet within a turn or at its end waits for.
+    fn end_of_turn(&self) -> NicWait {
+        if self.is_turn_over() { NicWait::All } else { NicWait::None }
+    }
+
     /// Returns the limits on the next packet without a rate.
     pub fn unpaced_limit(&self) -> PacingLimit {
-        PacingLimit { earliest: Time::ZERO, waits_for_nic: self.is_turn_over() }
+        PacingLimit { earliest: Time::ZERO, nic: self.end_of_turn() }
     }
 
     /// Returns the start of the last burst.
@@ -93,33 +114,39 @@ impl Pacer {
     #[inline]
     pub fn limit(&self, rate: Rate, policy: PacingPolicy) -> PacingLimit {
         let bytes = Bytes(u64::from(self.bytes));
-        let is_turn_over = self.is_turn_over();
         if self.burst_left > 0 {
             let offset = policy.spacing.map_or(Duration::ZERO, |rate| rate.transmit(bytes));
-            return PacingLimit {
-                earliest: self.burst_start + offset,
-                waits_for_nic: is_turn_over,
-            };
+            return PacingLimit { earliest: self.burst_start + offset, nic: self.end_of_turn() };
         }
         if rate.0 == 0 {
-            return PacingLimit { earliest: Time::NEVER, waits_for_nic: false };
+            return PacingLimit { earliest: Time::NEVER, nic: NicWait::None };
         }
-        let waits_for_nic = is_turn_over || self.flow_limit.is_none();
-        PacingLimit { earliest: self.burst_start + rate.transmit(bytes), waits_for_nic }
+        let has_room_for_two = self.flow_limit.is_some_and(|limit| limit.get() > 1);
+        let nic = if has_room_for_two { NicWait::AllButLast } else { NicWait::All };
+        PacingLimit { earliest: self.burst_start + rate.transmit(bytes), nic }
+    }
+
+    /// Returns when the NIC has sent the packets that a segment waits for.
+    pub fn nic_ready(&self, wait: NicWait) -> Time {
+        match wait {
+            NicWait::None => Time::ZERO,
+            NicWait::AllButLast => self.last_is_next,
+            NicWait::All => self.nic_free,
+        }
     }
 
     /// Returns the earliest departure within `limit`. The packets of a burst depart back to back or
     /// with their spacing. The next burst may start when the last one has had its time at the current
     /// rate and the NIC has sent it, so that flows share a NIC in turn instead of filling its queue.
     pub fn earliest_departure(&self, limit: PacingLimit) -> Time {
-        let PacingLimit { earliest, waits_for_nic } = limit;
-        if waits_for_nic { earliest.max(self.nic_free) } else { earliest }
+        limit.earliest.max(self.nic_ready(limit.nic))
     }
 
     /// Records that the NIC has enqueued a packet now, whose transmission ends at `ends` if that is known.
     #[inline]
     pub fn on_enqueued(&mut self, now: Time, ends: Option<Time>) {
         self.in_turn = if self.nic_free <= now { 1 } else { self.in_turn.saturating_add(1) };
+        self.last_is_next = self.nic_free;
         if let Some(ends) = ends {
             self.nic_free = ends;
         } else {
@@ -129,14 +156,24 @@ impl Pacer {
     }
 
     /// Records that the transmission of a packet that waited in the NIC queue starts now and ends at
-    /// `ends`. Returns true if it was the last packet: then the flow may send again. A flow with a limit
-    /// may do so at once, so that a queue that chooses among flows does not pass over it.
+    /// `ends`. Returns true if the flow may be able to send again: that was the last packet or, with a
+    /// limit, the last but one. A flow with a limit may send before the transmission ends, so that a queue
+    /// that chooses among flows does not pass over it.
     pub fn on_departure(&mut self, now: Time, ends: Time) -> bool {
         self.queued_in_nic -= 1;
-        if self.queued_in_nic == 0 {
-            self.nic_free = if self.flow_limit.is_some() { now } else { ends };
+        let has_limit = self.flow_limit.is_some();
+        match self.queued_in_nic {
+            0 => {
+                self.nic_free = if has_limit { now } else { ends };
+                self.last_is_next = self.last_is_next.min(now);
+                true
+            }
+            1 => {
+                self.last_is_next = now;
+                has_limit
+            }
+            _ => false,
         }
-        self.queued_in_nic == 0
     }
 }
 
@@ -158,7 +195,7 @@ mod tests {
         pacer.on_enqueued(AT(5), Some(AT(20)));
         assert_eq!([5, 19, 20].map(|now| pacer.has_turn(AT(now))), [false, false, true]);
         let limit = pacer.unpaced_limit();
-        assert_eq!((limit.waits_for_nic, pacer.earliest_departure(limit)), (true, AT(20)));
+        assert_eq!((limit.nic, pacer.earliest_departure(limit)), (NicWait::All, AT(20)));
         // The next turn: a packet that finds none of its flow in the NIC starts one.
         pacer.on_enqueued(AT(20), Some(AT(30)));
         assert!(!pacer.is_turn_over());
@@ -171,7 +208,7 @@ mod tests {
         let mut pacer = pacer(2);
         pacer.on_enqueued(AT(0), None);
         pacer.on_enqueued(AT(0), None);
-        assert!(!pacer.on_departure(AT(7), AT(17)));
+        pacer.on_departure(AT(7), AT(17));
         assert!(!pacer.has_turn(AT(16)));
         assert!(pacer.on_departure(AT(17), AT(27)));
         assert!(pacer.has_turn(AT(17)));
@@ -183,7 +220,7 @@ mod tests {
         (0..70_000).for_each(|_| pacer.on_enqueued(AT(0), None));
         assert_eq!(pacer.unpaced_limit(), PacingLimit::default());
         assert!(pacer.has_turn(AT(0)));
-        assert!(pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET).waits_for_nic);
+        assert_eq!(pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET).nic, NicWait::All);
         let mut pacer = Pacer::new(Time::ZERO, None);
         pacer.on_enqueued(AT(0), None);
         assert!(pacer.on_departure(AT(7), AT(17)));
@@ -199,6 +236,27 @@ mod tests {
             pacer.on_enqueued(AT(0), Some(AT(50)));
         }
         let limit = pacer.limit(Rate::from_gbps(1), policy);
-        assert_eq!(limit, PacingLimit { earliest: AT(0), waits_for_nic: true });
+        assert_eq!(limit, PacingLimit { earliest: AT(0), nic: NicWait::All });
+    }
+
+    #[test]
+    fn a_paced_flow_hands_over_the_next_packet_while_one_is_left() {
+        let departure = |pacer: &Pacer| {
+            let limit = pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET);
+            pacer.earliest_departure(limit)
+        };
+        for (flow_limit, [predicted, reported]) in [(1, [30, 40]), (2, [20, 30]), (7, [20, 30])] {
+            let mut pacer = pacer(flow_limit);
+            pacer.on_enqueued(AT(0), Some(AT(20)));
+            pacer.on_enqueued(AT(1), Some(AT(30)));
+            assert_eq!(departure(&pacer), AT(predicted), "{flow_limit}");
+            pacer.on_enqueued(AT(20), None);
+            pacer.on_enqueued(AT(21), None);
+            assert_eq!(departure(&pacer), Time::NEVER, "{flow_limit}");
+            assert!(pacer.on_departure(AT(30), AT(40)), "{flow_limit}");
+            assert_eq!(departure(&pacer) == AT(30), reported == 30, "{flow_limit}");
+            assert!(pacer.on_departure(AT(40), AT(50)), "{flow_limit}");
+            assert_eq!(departure(&pacer), AT(reported), "{flow_limit}");
+        }
     }
 }

@@ -214,6 +214,7 @@ impl Scoreboard {
 
     /// Records the transmission of a segment: the candidate, or a probe. Returns true if it is a
     /// retransmission.
+    #[inline]
     pub fn on_sent(&mut self, sequence: u32, now: Time) -> bool {
         self.retransmits_now = false;
         if let Some(rack) = &mut self.rack {

@@ -19,8 +19,8 @@ pub(super) struct WindowUse {
 }
 
 impl WindowUse {
-    /// Updates the use after transmissions: `is_full` tells if the window permits no further segment.
-    /// The segments from `cumulative` to `next` are unacknowledged.
+    /// Updates the use after transmissions. With `is_full`, the window permits no further segment. The
+    /// segments from `cumulative` to `next` are unacknowledged.
     fn update(&mut self, is_full: bool, cumulative: u32, next: u32) {
         let flight = next - cumulative;
         let is_over = cumulative >= self.end;
