@@ -1,9 +1,9 @@
 //! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
 //!
 //! Sources: headers of `RoCEv2` (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
-//! of [dcqcn15]; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2). Own choices: the timeouts, longer
-//! than the queueing delay of a full buffer at 10 Gb/s, and selective repeat for sprayed packets, since
-//! go-back-N takes overtaken packets for lost.
+//! of [dcqcn15], which serve queue pairs in turn; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2).
+//! Own choices: the timeouts, longer than the queueing delay of a full buffer at 10 Gb/s, and selective repeat
+//! for sprayed packets, since go-back-N takes overtaken packets for lost.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     let mut scenario = json!({
         // Ethernet 18 B, IPv4 20 B, UDP 8 B, BTH 12 B, ICRC 4 B; an ACK has 4 B more (AETH).
         "packet": { "payload": "1024 B", "header": "62 B", "ack": "66 B" },
-        "host": { "stamps": "wire" },
+        "host": { "stamps": "wire", "service": "fair" },
     });
     if extent.has_switches {
         scenario["switch"] = json!({ "shared_buffer": buffer, "pause": {} });

@@ -1,7 +1,7 @@
 //! Data centre whose switches drop packets: Linux hosts on open connections.
 //!
-//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`); [`switch_buffer`]; ECMP by hash-threshold
-//! (RFC 2992 §2).
+//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`), with TCP small queues, `fq` and congestion
+//! window validation as in `internet`; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2).
 
 use serde_json::json;
 
@@ -10,7 +10,10 @@ use crate::topology::Extent;
 
 pub(super) fn defaults(extent: &Extent) -> Defaults {
     let buffer = switch_buffer(extent.fastest);
-    let mut scenario = json!({ "packet": linux::packets(), "host": { "stamps": "wire" } });
+    let mut scenario = json!({
+        "packet": linux::packets(),
+        "host": { "stamps": "wire", "service": "fair" },
+    });
     if extent.has_switches {
         scenario["switch"] = json!({ "shared_buffer": buffer, "alpha": 1.0 });
         scenario["routing"] = "ecmp".into();
@@ -27,6 +30,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "min_rto": "10 ms",
             "timer_granularity": "10 ms",
             "max_rto": "120 s",
+            "window_validation": true,
         }),
         spraying: json!({ "duplicate_acks": "none" }),
         law: linux::law,

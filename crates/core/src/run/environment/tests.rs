@@ -109,12 +109,25 @@ fn papers_have_the_declared_defaults() {
 }
 
 #[test]
+fn flows_of_every_transport_share_their_host_in_turn_and_tcp_validates_its_window() {
+    for (environment, validates) in NAMED.into_iter().zip([true, true, false]) {
+        for kind in controllers::Config::built_in() {
+            let mut scenario = on_a_star(&json!(kind), &json!({ "environment": environment }));
+            assert_eq!(scenario["host"]["service"], "fair", "{kind} in {environment}");
+            let reliability = &endpoint(&mut scenario["transport"])["reliability"];
+            assert_eq!(reliability["window_validation"], validates, "{kind} in {environment}");
+        }
+    }
+}
+
+#[test]
 fn explicit_values_stay() {
     let own = json!({ "kind": "cubic", "reliability": { "min_rto": "3 ms" } });
     let changes = json!({
         "environment": "internet",
         "reliability": { "min_rto": "4 ms", "max_rto": "7 s", "recovery": "new_reno" },
         "packet": { "payload": "500 B" },
+        "host": { "service": "fifo" },
         "queue": { "kind": "drop_tail", "capacity": "none" },
     });
     let scenario = on_a_star(&own, &changes);
@@ -126,6 +139,7 @@ fn explicit_values_stay() {
     assert_eq!(reliability["undo"], false);
     assert_eq!(reliability["handshake"], true);
     assert_eq!(scenario["packet"]["payload"], "500 B");
+    assert_eq!(scenario["host"]["service"], "fifo");
     assert_eq!(scenario["packet"]["header"], "52 B");
     assert_eq!(scenario["queue"]["capacity"], "none");
 }
