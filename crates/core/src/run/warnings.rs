@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, LinkId};
+use crate::model::host_clock::Service;
 use crate::network::link::loss;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::disciplines;
@@ -75,7 +76,13 @@ impl Scenario {
             )
         });
         let host = longest(true).map(|queue| {
-            format!("a host's own queue reached {queue}: other flows of the host wait behind it")
+            let hint = match self.host.service {
+                Service::Fifo => "; give `host.service = \"fair\"`",
+                Service::Fair => "",
+            };
+            format!(
+                "a host's own queue reached {queue}: other flows of the host wait behind it{hint}"
+            )
         });
         switch.into_iter().chain(host)
     }

@@ -53,6 +53,7 @@ fn hosts_whose_flows_wait_behind_each_other() {
     let words = "a host's own queue reached";
     let limited = json!({ "transport": { "kind": "cubic", "window": { "max": 20 } } });
     assert_warns(&scenario, words, limited);
+    assert_warns(&scenario, words, json!({ "host": { "service": "fair" } }));
 }
 
 #[test]
