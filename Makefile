@@ -1,9 +1,9 @@
-# Everything a checkout can do. Needs only Python 3.11 or newer, Rust and make.
+# Commands of a checkout. Requires only Python 3.11 or newer, Rust and make.
 
 PYTHON ?= python3
 SCALE ?= quick
 SEED ?= 1
-# What else to compile in: `quic`.
+# Optional features to compile: `quic`.
 FEATURES ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -65,7 +65,7 @@ $(INSTALLED): requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	sed -n '/^maturin==/,/[^\]$$/p' $< > $(VENV)/maturin.lock
 	$(PIP) -r $(VENV)/maturin.lock
-# What takes longest, the compiler, goes on while packages are fetched; then `develop` has little to do.
+# The compiler, the slowest step, runs while packages are fetched; then `develop` has little to do.
 	$(MATURIN) build --release --quiet $(WITH) --interpreter $(BIN)/python --out $(VENV)/wheels & \
 	  $(PIP) -r $<; fetched=$$?; wait $$! && exit $$fetched
 	touch $@

@@ -517,9 +517,9 @@ mod tests {
             let block = (sequence + offset, sequence + offset + length);
             let plain = Header::Ack { block, feedback: 0.0 };
             prop_assert_eq!(packet(sequence).with_header(plain).header(), plain);
-            let said = packet(sequence).with_header(Header::Ack { block, feedback });
-            prop_assert!((said.header().feedback() - feedback).abs() < f32::EPSILON);
-            if let Header::Ack { block: (from, to), .. } = said.header() {
+            let written = packet(sequence).with_header(Header::Ack { block, feedback });
+            prop_assert!((written.header().feedback() - feedback).abs() < f32::EPSILON);
+            if let Header::Ack { block: (from, to), .. } = written.header() {
                 let is_all = offset < 65_536 && (1..65_536).contains(&length);
                 let is_part = from == to || block.0 == from;
                 prop_assert!(is_part && (!is_all || (from, to) == block));
@@ -538,22 +538,22 @@ mod tests {
             ] {
                 prop_assert_eq!(packet(sequence).with_header(exact).header(), exact);
             }
-            let said = packet(sequence).with_header(Header::Xcp { rtt, spacing: rtt * ratio, feedback });
-            let Header::Xcp { rtt: told, spacing, .. } = said.header() else {
+            let written = packet(sequence).with_header(Header::Xcp { rtt, spacing: rtt * ratio, feedback });
+            let Header::Xcp { rtt: read, spacing, .. } = written.header() else {
                 return Err(TestCaseError::fail("another kind"));
             };
-            prop_assert!((told / rtt - 1.0).abs() < 3e-4 && (spacing / (rtt * ratio) - 1.0).abs() < 3e-4);
+            prop_assert!((read / rtt - 1.0).abs() < 3e-4 && (spacing / (rtt * ratio) - 1.0).abs() < 3e-4);
         }
     }
 
     proptest! {
         #[test]
         fn shares_are_rounded_down_and_once_only(rate in 1.0..4e12_f64, queued in 0.0..4e9_f64) {
-            let told = Share::of(Share { rate, queued }.number());
-            prop_assert!(told.rate <= rate * 1.000_001 && told.rate > rate * 0.999, "{told:?}");
-            prop_assert!((told.queued / queued - 1.0).abs() < 3e-4 || queued < 1.0, "{told:?}");
-            prop_assert_eq!(Share::of(told.number()), told);
-            prop_assert!(told.number().is_finite() && told.number() != 0.0);
+            let read = Share::of(Share { rate, queued }.number());
+            prop_assert!(read.rate <= rate * 1.000_001 && read.rate > rate * 0.999, "{read:?}");
+            prop_assert!((read.queued / queued - 1.0).abs() < 3e-4 || queued < 1.0, "{read:?}");
+            prop_assert_eq!(Share::of(read.number()), read);
+            prop_assert!(read.number().is_finite() && read.number() != 0.0);
         }
     }
 

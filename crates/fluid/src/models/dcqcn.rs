@@ -69,7 +69,7 @@ const RATE: usize = 0;
 const TARGET: usize = 1;
 const ALPHA: usize = 2;
 
-/// The law; packets and seconds, where nothing else is said.
+/// The law; packets and seconds, unless stated otherwise.
 struct Dcqcn {
     link: Link,
     /// Bits of a packet.

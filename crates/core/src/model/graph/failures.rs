@@ -191,7 +191,7 @@ mod tests {
             { "link": "b->right", "fails": "15 ms" },
         ]);
         let ms = |ms| Time::ZERO + Duration::from_millis(ms);
-        let told: Vec<_> =
+        let shown: Vec<_> =
             all(&failures).unwrap().iter().map(|c| (c.at, c.cable, c.turn)).collect();
         let expected = [
             (ms(10), 0, LinkState::Fails),
@@ -201,7 +201,7 @@ mod tests {
             (ms(17), 0, LinkState::IsTaken),
             (ms(20), 6, LinkState::IsAvoided),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
     }
 
     #[test]

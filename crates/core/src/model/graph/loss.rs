@@ -55,18 +55,18 @@ impl Bursts {
 
     /// Reads the bursts of a row of a table, from columns whose names begin with `prefix`.
     pub(crate) fn of_row(row: &Row<'_>, prefix: &str) -> Result<Option<Self>, Problem> {
-        let mut said = Map::new();
+        let mut given = Map::new();
         for name in ["enter", "leave", "loss_good", "loss_bad"] {
             if let Some(value) = row.value::<f64>(&format!("{prefix}{name}"))? {
-                said.insert(name.to_owned(), json!(value));
+                given.insert(name.to_owned(), json!(value));
             }
         }
-        if said.is_empty() {
+        if given.is_empty() {
             return Ok(None);
         }
         let wrong =
             |wrong: Problem| row.problem(&format!("{prefix}{}", wrong.field), &wrong.message);
-        Self::read(&said.into()).map(Some).map_err(wrong)
+        Self::read(&given.into()).map(Some).map_err(wrong)
     }
 }
 
@@ -94,10 +94,10 @@ impl Loss {
     }
 
     /// Returns the loss model that is set. A link has at most one.
-    pub(crate) fn one_of<const N: usize>(said: [(&str, Self); N]) -> Result<Self, Problem> {
-        let mut said = said.into_iter().filter(|(_, loss)| *loss != Self::None);
-        let Some((first, loss)) = said.next() else { return Ok(Self::None) };
-        said.next().map_or(Ok(loss), |(second, _)| {
+    pub(crate) fn one_of<const N: usize>(given: [(&str, Self); N]) -> Result<Self, Problem> {
+        let mut given = given.into_iter().filter(|(_, loss)| *loss != Self::None);
+        let Some((first, loss)) = given.next() else { return Ok(Self::None) };
+        given.next().map_or(Ok(loss), |(second, _)| {
             let message = format!("must be omitted: `{first}` already defines the lost packets");
             Err(Problem::new(second, message))
         })
