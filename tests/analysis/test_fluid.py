@@ -70,6 +70,7 @@ def packets(initial_rates: list[str], change: Mapping[str, Any]) -> Result:
         for number, rate in enumerate(initial_rates)
     ]
     base = {
+        "environment": "paper",
         "topology": {"kind": "dumbbell", "senders": count, "receivers": count, "delay": "1 us"},
         "packet": {"payload": "1000 B", "header": "30 B", "ack": "60 B"},
         "workload": {"kind": "flows", "flows": flows},

@@ -93,6 +93,7 @@ def test_a_run_that_exceeds_the_limit_is_stopped(tmp_path: Path) -> None:
         [workload]
         kind = "poisson"
         load = 0.5
+        allow_overload = true
         stop = "10 s"
         flows = 200000
         sizes = { kind = "fixed", size = "20 KB" }
