@@ -227,8 +227,10 @@ class Ack:
 
     @property
     def is_window_limited(self) -> bool:
-        """True if the window limits the flow; always true unless `window_validation` is on. Otherwise the
-        window should not grow."""
+        """True if the window limits the flow, so that it may grow.
+
+        Always true unless `window_validation` is on.
+        """
 
 @final
 class Loss:
