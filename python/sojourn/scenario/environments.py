@@ -34,4 +34,4 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
 
 
 def _is_free(scenario: Scenario) -> bool:
-    return scenario.get(FIELD, AUTOMATIC) == AUTOMATIC
+    return bool(scenario.get(FIELD, AUTOMATIC) == AUTOMATIC)
