@@ -24,7 +24,7 @@ crate::choices! {
     pub enum Decrease {
         /// RFC 3649 §5.
         Formula = "formula",
-        /// As in Linux: the formula at the end of the table's row, in 256ths rounded down. The row
+        /// As in Linux: the formula at the end of the table's row, in units of 1/256, rounded down. The row
         /// changes in congestion avoidance only, so a loss in the first slow start halves the window.
         Table = "table",
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_decreases_by_256ths_of_the_row_of_the_last_increase() {
+    fn the_table_decreases_by_the_row_of_the_last_increase() {
         let mut law = HighSpeed { decrease: Decrease::Table, ..HighSpeed::new(&defaults()) };
         let halved = |law: &mut HighSpeed, cwnd: f64| {
             let loss = Loss {
