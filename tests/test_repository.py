@@ -36,8 +36,8 @@ def test_every_example_has_a_description_and_runs(file: Path) -> None:
 def test_every_component_is_used_in_an_example() -> None:
     used = {part for file in EXAMPLES for part in component_names(sojourn.read(file))}
     families = sojourn.parts()
-    # Fluid models are not components of scenarios, and environments follow from the network.
-    del families["scenario"], families["fluid"], families["environment"]
+    # Fluid models are not components of scenarios.
+    del families["scenario"], families["fluid"]
     components = {(family, part["name"]) for family, parts in families.items() for part in parts}
     routings = {
         ("routing", name) for name in ("flow_hash", "ecmp", "spray_round_robin", "spray_random")

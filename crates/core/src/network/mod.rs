@@ -47,7 +47,7 @@ pub struct Network {
     /// If true, the link leads from a host's own port. By [`LinkId`].
     from_host: Vec<bool>,
     routers: Routers,
-    /// If true, senders pace their packets, and wait until their host's port has sent them.
+    /// If true, senders wait until their host's port has sent their packets: they pace, or share it in turn.
     is_awaited: bool,
     /// If true, a queue weighs flows.
     weighs: bool,

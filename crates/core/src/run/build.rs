@@ -84,7 +84,6 @@ impl Scenario {
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
         let flows =
             self.workload.generate(&context).map_err(|problem| problem.within("workload"))?;
-        self.check_link_loads(graph)?;
         if matches!(self.model, Model::Ideal(_)) {
             check_independent(&flows, "an ideal takes")?;
         }
@@ -112,6 +111,7 @@ impl Scenario {
     /// link.
     pub(super) fn check_on(&self, graph: &Graph) -> Result<(), Problem> {
         let flows = self.flows(graph)?;
+        self.check_link_loads(graph)?;
         self.changes(graph)?;
         if let Some(transport) = &self.transport {
             let parts = self.network_parts(graph, transport, &flows.classes)?;

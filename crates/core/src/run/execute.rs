@@ -63,6 +63,7 @@ impl Scenario {
         [partitions, threads]: [u32; 2],
         control: &RunControl,
     ) -> Result<Results, Problem> {
+        self.check_link_loads(graph)?;
         match (&self.model, &self.transport) {
             (Model::Packet, Some(transport)) => {
                 self.simulate(graph, transport, [partitions, threads], control)
@@ -75,6 +76,7 @@ impl Scenario {
     /// Returns the flows of the workload as records of flows that have not run, and their classes.
     pub(super) fn trace_on(&self, graph: &Graph) -> Result<(FlowColumns, Vec<String>), Problem> {
         let flows = self.flows(graph)?;
+        self.check_link_loads(graph)?;
         check_independent(&flows, "a trace holds")?;
         let mut columns = FlowColumns::default();
         for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {

@@ -64,8 +64,7 @@ pub trait Workload {
     /// Estimates the size of the workload without generating it.
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem>;
 
-    /// Returns the mean traffic that the workload offers while flows arrive. Without, for a workload that
-    /// defines none.
+    /// Returns the mean traffic that the workload offers while flows arrive; none if it defines no rate.
     fn demands(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
         Ok(Vec::new())
     }

@@ -24,20 +24,24 @@ const FORMAT: Format =
 
 // Controllers.
 
+/// An acknowledgement of packets in flight, with an RTT in microseconds.
+#[derive(Clone, Debug)]
+struct AckEvent {
+    packets: u8,
+    rtt_us: u32,
+    marked: bool,
+    feedback: f32,
+    is_recovering: bool,
+    is_window_limited: bool,
+}
+
 /// An event of a controller; a delay in microseconds precedes each.
 #[derive(Clone, Debug)]
 enum ControllerEvent {
     /// Packets are sent.
     Sent(u8),
     /// Packets in flight are acknowledged, with this RTT.
-    Ack {
-        packets: u8,
-        rtt_us: u32,
-        marked: bool,
-        feedback: f32,
-        is_recovering: bool,
-        is_window_limited: bool,
-    },
+    Ack(AckEvent),
     /// Loss of a packet.
     Loss(CongestionSignal),
     /// A congestion notification.
@@ -56,14 +60,14 @@ fn controller_event() -> impl Strategy<Value = (u32, ControllerEvent)> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let ack = (0_u8..40, 1_u32..20_000, feedback, flags).prop_map(
         |(packets, rtt_us, feedback, (marked, is_recovering, is_window_limited))| {
-            ControllerEvent::Ack {
+            ControllerEvent::Ack(AckEvent {
                 packets,
                 rtt_us,
                 marked,
                 feedback,
                 is_recovering,
                 is_window_limited,
-            }
+            })
         },
     );
     let controller_event = prop_oneof![
@@ -124,33 +128,27 @@ impl Flow<'_> {
                     self.controller.on_sent(now, Bytes(1040));
                 }
             }
-            ControllerEvent::Ack {
-                packets,
-                rtt_us,
-                marked,
-                feedback,
-                is_recovering,
-                is_window_limited,
-            } => {
+            ControllerEvent::Ack(ref ack) => {
                 let used = u64::from(self.in_flight()) * 1000;
-                let packets = u32::from(packets).min(self.in_flight());
+                let packets = u32::from(ack.packets).min(self.in_flight());
+                let rtt_us = u64::from(ack.rtt_us);
                 self.acknowledged += packets;
                 self.controller.on_ack(&Ack {
                     now,
                     bytes: Bytes(1000 * u64::from(packets)),
                     advanced: packets,
                     delivered: packets,
-                    rtt: Duration::from_micros(u64::from(rtt_us)),
-                    marked,
-                    feedback,
-                    sent_at: Time(now.0.saturating_sub(1_000_000 * u64::from(rtt_us))),
+                    rtt: Duration::from_micros(rtt_us),
+                    marked: ack.marked,
+                    feedback: ack.feedback,
+                    sent_at: Time(now.0.saturating_sub(1_000_000 * rtt_us)),
                     is_probe_ack: packets == 0,
                     cumulative: self.acknowledged,
                     next: self.sent,
-                    is_recovering,
-                    lost: u32::from(is_recovering),
+                    is_recovering: ack.is_recovering,
+                    lost: u32::from(ack.is_recovering),
                     in_flight: Bytes(1000 * u64::from(self.sent - self.acknowledged)),
-                    used_window: (!is_window_limited).then_some(Bytes(used)),
+                    used_window: (!ack.is_window_limited).then_some(Bytes(used)),
                 });
             }
             ControllerEvent::Loss(signal) => {

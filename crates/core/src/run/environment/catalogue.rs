@@ -10,43 +10,49 @@ use crate::run::scenario::Scenario;
 use crate::topology::Extent;
 use crate::transport::{Reliability, controllers};
 
-/// Networks whose values the catalogue shows, with names; the second only where its values differ.
-const NETWORKS: [(&str, Rate, Duration); 2] = [
+/// Example of a network: its name in the catalogue, the rate of its links, and its longest delay.
+type Network = (&'static str, Rate, Duration);
+
+const DATACENTRES: [Network; 2] = [
     ("10 Gb/s", Rate::from_gbps(10), Duration::from_micros(20)),
     ("100 Gb/s", Rate::from_gbps(100), Duration::from_micros(20)),
 ];
-
-/// Environments with values of their own.
-const NAMED: [(&str, Environment); 3] = [
-    ("internet", Environment::Internet),
-    ("lossy_datacentre", Environment::LossyDatacentre),
-    ("lossless_datacentre", Environment::LosslessDatacentre),
+const WIDE_AREA: [Network; 2] = [
+    ("1 Gb/s and an RTT of 40 ms", Rate::from_gbps(1), Duration::from_millis(20)),
+    ("10 Gb/s and an RTT of 40 ms", Rate::from_gbps(10), Duration::from_millis(20)),
 ];
+
+/// Environments with values of their own, and the networks for which the catalogue shows these.
+const NAMED: [(&str, Environment, [Network; 2]); 3] = [
+    ("internet", Environment::Internet, WIDE_AREA),
+    ("lossy_datacentre", Environment::LossyDatacentre, DATACENTRES),
+    ("lossless_datacentre", Environment::LosslessDatacentre, DATACENTRES),
+];
+
+/// Name of the capacity that an environment gives to the queue that a transport was designed for.
+const CAPACITY: &str = "queue.capacity";
 
 /// Returns the environments with the parameters that they set.
 pub fn catalogue() -> Vec<CatalogueEntry> {
     let declared = declared();
-    NAMED
-        .into_iter()
-        .map(|(name, environment)| {
-            let mut rows = leaves(&values(environment, &extent(0)));
-            let fast = leaves(&values(environment, &extent(1)));
-            for ((_, value), (_, other)) in rows.iter_mut().zip(&fast) {
-                if value != other {
-                    let [slow, fast] = NETWORKS.map(|(name, ..)| name);
-                    let texts = [&*value, other].map(|it| it.as_str().unwrap_or("none").to_owned());
-                    *value = format!("{} ({slow}), {} ({fast})", texts[0], texts[1]).into();
-                }
-            }
-            let entries = rows.into_iter().map(|(path, value)| entry(&declared, path, value));
-            CatalogueEntry { name, about: about(environment), entries: entries.collect() }
-        })
-        .collect()
+    let one = |(name, environment, networks): (&'static str, Environment, [Network; 2])| {
+        let rows = networks
+            .map(|(_, rate, delay)| leaves(&values(environment, &Extent::new(delay, [rate]))));
+        let [first, second] = rows;
+        let entries = first.into_iter().zip(second).map(|((path, value), (_, other))| {
+            let value = if value == other { value } else { both(networks, [&value, &other]) };
+            entry(&declared, path, value)
+        });
+        CatalogueEntry { name, about: about(environment), entries: entries.collect() }
+    };
+    NAMED.into_iter().map(one).collect()
 }
 
-fn extent(network: usize) -> Extent {
-    let (_, rate, delay) = NETWORKS[network];
-    Extent::new(delay, [rate])
+/// Returns the values for both networks as a text.
+fn both(networks: [Network; 2], values: [&Value; 2]) -> Value {
+    let each =
+        networks.iter().zip(values).map(|((name, ..), value)| format!("{} ({name})", text(value)));
+    each.collect::<Vec<_>>().join(", ").into()
 }
 
 /// Returns an environment's values: fields of the scenario, and the parameters of laws by transport.
@@ -55,10 +61,13 @@ fn values(environment: Environment, extent: &Extent) -> Value {
     let mut values = defaults.scenario.clone();
     add_defaults(&mut values, &json!({ "reliability": defaults.reliability }));
     if let Some(capacity) = &defaults.capacity {
-        values["queue"] = json!({ "capacity": capacity });
+        add_defaults(&mut values, &json!({ "queue": { "capacity": capacity } }));
     }
     for kind in controllers::Config::built_in() {
-        add_defaults(&mut values, &json!({ kind: (defaults.law)(kind) }));
+        let law = (defaults.law)(kind);
+        if law != json!({}) {
+            values[kind] = law;
+        }
     }
     values
 }
@@ -71,7 +80,6 @@ fn leaves(table: &Value) -> Vec<(String, Value)> {
             .into_iter()
             .map(|(path, value)| (format!("{name}.{path}"), value))
             .collect(),
-        Value::Object(_) if name != "pause" => vec![],
         _ => vec![(name.clone(), value.clone())],
     });
     rows.collect()
@@ -95,24 +103,23 @@ fn declared() -> Vec<ParameterInfo> {
 }
 
 /// Returns a parameter with its value in an environment as the default.
+///
+/// # Panics
+/// If no parameter has this name. This is an error in an environment.
 fn entry(declared: &[ParameterInfo], name: String, value: Value) -> ParameterInfo {
     let default = Some(value);
-    match declared.iter().find(|entry| entry.name == name) {
-        Some(entry) => {
-            let paper = entry.default.as_ref().map_or("required".into(), text);
-            let about = format!("In `paper`: {paper}. {}", entry.about);
-            ParameterInfo { default, about, ..entry.clone() }
-        }
-        None => ParameterInfo {
-            about: "Capacity of the queue that a transport was designed for, if it has none of its own; \
-                    for `internet` the bandwidth-delay product of the slowest link over the longest path."
-                .into(),
-            allowed: "a number of bytes".into(),
-            bounds: None,
-            default,
-            name,
-        },
+    if name == CAPACITY {
+        let about = "Capacity of the queue that a transport was designed for, if it has none of its own: the \
+                     bandwidth-delay product of the slowest link over the longest path, or the buffer of a \
+                     switch.";
+        let allowed = "a capacity, as in queues".to_owned();
+        return ParameterInfo { name, allowed, bounds: None, default, about: about.to_owned() };
     }
+    let declared = declared.iter().find(|entry| entry.name == name);
+    let declared = declared.unwrap_or_else(|| panic!("an environment sets the unknown `{name}`"));
+    let paper = declared.default.as_ref().map_or("required".into(), text);
+    let about = format!("In `paper`: {paper}. {}", declared.about);
+    ParameterInfo { default, about, ..declared.clone() }
 }
 
 fn text(value: &Value) -> String {
