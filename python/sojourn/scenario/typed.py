@@ -10,27 +10,35 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
-from pydantic import TypeAdapter, ValidationError
 
 from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean, validation_message
 from sojourn.scenario.reading import TOO_DEEP
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 T = TypeVar("T")
 
 
-_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
-"""Return pydantic's validator of a form; building it takes longer than reading most files."""
+@functools.cache
+def _adapter(form: Any) -> "TypeAdapter[Any]":
+    """Return pydantic's validator of a form; building it takes longer than reading most files."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - most runs read no file
+
+    return TypeAdapter(form)
 
 
 def typed(form: type[T], value: object, where: str) -> T:
     """Return a value validated by pydantic; errors begin with `where`."""
+    from pydantic import ValidationError  # noqa: PLC0415 - most runs read no file
+
     try:
-        adapter: TypeAdapter[T] = _adapter(form)
+        adapter: TypeAdapter[T] = _adapter(form)  # type: ignore[arg-type] # a form is hashable
         return adapter.validate_python(value)
     except ValidationError as error:
         raise FileError(f"{where}: {validation_message(error, form)}") from None
