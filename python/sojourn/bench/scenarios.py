@@ -3,6 +3,7 @@
 from typing import Any
 
 from sojourn.base.paths import EXAMPLES
+from sojourn.runs.machine import REFERENCE
 
 DUMBBELL = {
     "topology": {
@@ -68,24 +69,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W1: 10 long DCTCP flows on a dumbbell of 10 Gb/s",
         "workload": {"kind": "long_lived", "flows": 10},
     },
-    "W2": {
-        "name": "W2: web search at load 0.6 on a leaf-spine of 144 hosts",
-        "topology": {
-            "kind": "leaf_spine",
-            "leaves": 9,
-            "spines": 4,
-            "hosts_per_leaf": 16,
-            "host_rate": "10 Gbps",
-            "fabric_rate": "40 Gbps",
-        },
-        "transport": {"kind": "dctcp"},
-        "workload": {
-            "kind": "poisson",
-            "load": 0.6,
-            "flows": 5000,
-            "sizes": {"kind": "empirical", "table": "web_search"},
-        },
-    },
+    "W2": {**REFERENCE, "name": "W2: web search at load 0.6 on a leaf-spine of 144 hosts"},
     "W3": {
         "name": "W3: permutation of 2 MB flows on a fat-tree of 1024 hosts",
         "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
