@@ -35,6 +35,9 @@ LONGER = sojourn.override(SCENARIO, {"workload.flows": 10_000})
 ENDLESS = {"topology.rate": "100 Gbps", "workload.flows": 100_000_000, "time_limit": "1000 s"}
 """Changes that make a run practically endless."""
 
+PATIENCE_S = 180
+"""Time after which a test fails instead of waiting. Workers on a busy machine start in a minute."""
+
 
 class Process:
     """Command that runs in the background."""
@@ -67,13 +70,13 @@ class Process:
 
     def end(self) -> tuple[int, str]:
         """Wait for the end; return the exit status and the standard error output."""
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=PATIENCE_S)
         return self._process.returncode, self.errors()
 
 
-def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+def until(condition: Callable[[], Any]) -> Any:
     """Wait until a condition holds, and return what it returned."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE_S
     while not (value := condition()):
         assert time.monotonic() < deadline, "timeout"
         time.sleep(0.05)
@@ -221,7 +224,7 @@ def test_remote_runs_stop_when_their_client_disconnects(
         process.signal(number)
         # Each worker has one thread, which runs the next task once the thread is free.
         free = [client.submit(os.getpid, workers=[name], pure=False) for name in client.nthreads()]
-        assert len({future.result(timeout=10) for future in free}) == 2
+        assert len({future.result(timeout=PATIENCE_S) for future in free}) == 2
     status, errors = process.end()
     if number == signal.SIGINT:
         assert (status, errors) == (130, "sojourn: interrupted; finished runs are in the cache\n")
