@@ -45,6 +45,8 @@ pub struct Estimate {
     pub flows: f64,
     /// True if this number of flows starts, provided there is time.
     pub is_counted: bool,
+    /// Payload of all flows with a size, in bytes.
+    pub payload: f64,
     /// Most flows in progress at the same time.
     pub live_flows: f64,
     /// Packets and ACKs, each counted at every link that carries it; 0 for an ideal.
@@ -104,6 +106,7 @@ impl Estimate {
             "bytes": self.bytes(),
             "result_bytes": self.results,
             "flows": self.is_counted.then_some(self.flows),
+            "payload_bytes": self.payload,
             "live_flows": self.live_flows,
             "packet_hops": self.packet_hops,
             "samples": self.samples,
@@ -117,9 +120,8 @@ impl Scenario {
     /// Estimates a run on one thread.
     pub(super) fn estimate_on(&self, graph: &Graph) -> Result<Estimate, Problem> {
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
-        let workload =
-            self.workload.estimate(&context).map_err(|problem| problem.within("workload"))?;
-        let workload = workload.truncated(self.time_limit);
+        let workload = self.workload.estimate_until(&context, self.time_limit);
+        let workload = workload.map_err(|problem| problem.within("workload"))?;
         // Bytes a second that all hosts' links carry together.
         let rate = graph.access_rate().bps() / 8.0;
         let live_flows = workload.live_flows(rate, graph.hosts.len() as f64);
@@ -149,6 +151,7 @@ impl Scenario {
         Ok(Estimate {
             flows: workload.flows,
             is_counted: workload.is_fixed,
+            payload: workload.payload,
             live_flows,
             packet_hops,
             samples,
@@ -164,12 +167,12 @@ impl Scenario {
         })
     }
 
-    /// Returns the number of packets with payload: of sized flows, and of flows without end, which fill
-    /// the network.
+    /// Returns the number of packets with payload: those of sized flows, or all that the network carries if
+    /// there are long-lived flows, which fill it.
     fn packets_until(&self, ends: Time, workload: &WorkloadEstimate, graph: &Graph) -> f64 {
-        let is_endless = workload.concurrent > 0.0 && workload.payload == 0.0;
-        let filled = if is_endless { capacity(graph) / 8.0 * ends.seconds() } else { 0.0 };
-        (workload.payload + filled) / self.packet.payload.0 as f64
+        let carried =
+            if workload.has_long_lived { capacity(graph) / 8.0 * ends.seconds() } else { 0.0 };
+        workload.payload.max(carried) / self.packet.payload.0 as f64
     }
 
     /// Returns the number of samples.
@@ -244,5 +247,49 @@ mod tests {
         let per_link = bytes / 768.0;
         assert!(per_link >= 2.0 * least as f64, "{per_link} bytes for {least} without the heap");
         assert!(per_link <= 10.0 * least as f64, "{per_link} bytes for {least} without the heap");
+    }
+
+    /// Returns the estimate of a workload on a fat-tree for 20 ms.
+    fn estimate_of(workload: &Value) -> Estimate {
+        let scenario = json!({
+            "topology": { "kind": "fat_tree", "k": 8, "rate": "100 Gbps" }, "transport": "dcqcn",
+            "time_limit": "20 ms", "workload": workload,
+        });
+        let prepared = Prepared::parse(&scenario.to_string(), Vec::new()).unwrap();
+        prepared.estimate(1).unwrap()
+    }
+
+    #[test]
+    fn the_estimate_of_a_mixed_workload_is_the_sum_of_its_parts() {
+        // The first would go on for a second, the second stops after 5 ms, the third stops with the run.
+        let parts = [
+            json!({ "kind": "incast", "fan_in": 60, "size": "500 KB", "load": 0.02 }),
+            json!({
+                "kind": "poisson", "load": 0.3, "stop": "5 ms",
+                "sizes": { "kind": "empirical", "table": "fb_hadoop" },
+            }),
+            json!({
+                "kind": "poisson", "load": 0.1, "stop": "20 ms",
+                "sizes": { "kind": "fixed", "size": "1 MB" },
+            }),
+        ];
+        let mixed = estimate_of(&json!({ "kind": "mixed", "parts": parts }));
+        let sum =
+            |of: fn(&Estimate) -> f64| parts.iter().map(|part| of(&estimate_of(part))).sum::<f64>();
+        let flows = sum(|estimate| estimate.flows);
+        let hops = sum(|estimate| estimate.packet_hops);
+        assert!((mixed.flows / flows - 1.0).abs() < 1e-9, "{} of {flows} flows", mixed.flows);
+        assert!((mixed.packet_hops / hops - 1.0).abs() < 1e-9, "{} of {hops}", mixed.packet_hops);
+    }
+
+    #[test]
+    fn long_lived_flows_fill_the_network_beside_others() {
+        let short = json!({
+            "kind": "poisson", "load": 0.1, "stop": "20 ms", "sizes": { "kind": "fixed", "size": "1 MB" },
+        });
+        let long = json!({ "kind": "long_lived" });
+        let both = estimate_of(&json!({ "kind": "mixed", "parts": [short, long] }));
+        assert_eq!(both.packet_hops, estimate_of(&long).packet_hops);
+        assert!(both.packet_hops > 5.0 * estimate_of(&short).packet_hops);
     }
 }

@@ -16,6 +16,8 @@ pub struct WorkloadEstimate {
     /// Flows that are active at the same time whatever the network does: flows of one batch, and
     /// long-lived flows.
     pub concurrent: f64,
+    /// True if some flows have no size.
+    pub has_long_lived: bool,
     /// Start of the first flow.
     pub first: Time,
     /// Start of the last flow, or stop of the last long-lived flow, whichever is later.
@@ -29,12 +31,22 @@ impl WorkloadEstimate {
     /// bytes.
     pub(crate) fn from_list(flows: f64, payload: f64, first: Time, last: Time) -> Self {
         let stored_bytes = flows * size_of::<FlowSpec>() as f64;
-        Self { flows, is_fixed: true, payload, concurrent: 0.0, first, last, stored_bytes }
+        Self {
+            flows,
+            is_fixed: true,
+            payload,
+            concurrent: 0.0,
+            has_long_lived: false,
+            first,
+            last,
+            stored_bytes,
+        }
     }
 
     /// Marks `flows` of the flows as long-lived, ending at `stop`, or never if `stop` is not given.
     pub(crate) fn with_long_lived(self, flows: f64, stop: Option<Time>) -> Self {
-        Self { concurrent: flows, last: self.last.max(stop.unwrap_or(Time::NEVER)), ..self }
+        let last = self.last.max(stop.unwrap_or(Time::NEVER));
+        Self { concurrent: flows, has_long_lived: true, last, ..self }
     }
 
     /// Estimate for batches that arrive `rate` times a second, each with a number of flows and a
@@ -59,6 +71,7 @@ impl WorkloadEstimate {
             is_fixed: true,
             payload: batches * payload,
             concurrent: flows,
+            has_long_lived: false,
             first,
             last: first + Duration::from_seconds(batches / rate),
             stored_bytes: 0.0,
@@ -72,6 +85,7 @@ impl WorkloadEstimate {
             is_fixed: self.is_fixed && other.is_fixed,
             payload: self.payload + other.payload,
             concurrent: self.concurrent + other.concurrent,
+            has_long_lived: self.has_long_lived || other.has_long_lived,
             first: self.first.min(other.first),
             last: self.last.max(other.last),
             stored_bytes: self.stored_bytes + other.stored_bytes,

@@ -64,6 +64,15 @@ pub trait Workload {
     /// Estimates the size of the workload without generating it.
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem>;
 
+    /// Estimates the flows that start before `limit`.
+    fn estimate_until(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<WorkloadEstimate, Problem> {
+        Ok(self.estimate(context)?.truncated(limit))
+    }
+
     /// Returns the mean traffic that the workload offers while flows arrive; none if it defines no rate.
     fn demands(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
         Ok(Vec::new())

@@ -60,16 +60,21 @@ impl Workload for Config {
     }
 
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
-        let offers = self.parts.iter().enumerate().map(|(i, part)| {
-            let estimate = part.estimate(&part_context(context, i));
+        self.estimate_until(context, Time::NEVER)
+    }
+
+    /// Each part is truncated on its own, because parts start and stop at different times.
+    fn estimate_until(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<WorkloadEstimate, Problem> {
+        let estimates = self.parts.iter().enumerate().map(|(i, part)| {
+            let estimate = part.estimate_until(&part_context(context, i), limit);
             estimate.map_err(|problem| problem.within(&format!("parts[{i}]")))
         });
-        let both = |all: Option<WorkloadEstimate>, estimate: Result<WorkloadEstimate, Problem>| {
-            let estimate = estimate?;
-            Ok(Some(all.map_or(estimate, |all| all.combined(estimate))))
-        };
-        let all = offers.into_iter().try_fold(None, both)?;
-        Ok(all.unwrap_or_else(|| unreachable!("`parts` is not empty")))
+        let sum = estimates.reduce(|all, estimate| Ok(all?.combined(estimate?)));
+        sum.unwrap_or_else(|| unreachable!("`parts` is not empty"))
     }
 
     fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
