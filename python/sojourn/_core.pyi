@@ -51,8 +51,12 @@ class RunControl:
     def is_stopped(self) -> bool:
         """Return true if a stop has been requested."""
 
-    def progress(self) -> tuple[float, int, int]:
-        """Return simulated seconds, ended flows and packet-hops, as the run reported them last."""
+    def progress(self) -> tuple[float, int, int, int, int, int]:
+        """Return the progress that the run reported last.
+
+        Simulated seconds; started and ended flows; payload of the started flows with a size, and
+        how much of it has been delivered, in bytes (0 for ideals); packet-hops.
+        """
 
 @final
 class Prepared:

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import IN_WINDOWS, SCENARIO
 from sojourn import ScenarioError, _core
-from sojourn.base.progress import RunProgress, progress_display
+from sojourn.base.progress import Report, RunProgress, progress_display
 from sojourn.base.units import format_long_time
 from sojourn.scenario.encoding import encode
 
@@ -29,7 +29,7 @@ LIMIT = {"time_limit": "1000 s", "workload": LONG}
 )
 def test_a_run_reports_its_progress(scenario: dict[str, Any], threads: int) -> None:
     watch = _core.RunControl()
-    reports: list[tuple[float, int, int]] = []
+    reports: list[Report] = []
 
     def work() -> None:
         with pytest.raises(ScenarioError, match="enough"):
@@ -37,30 +37,41 @@ def test_a_run_reports_its_progress(scenario: dict[str, Any], threads: int) -> N
 
     thread = threading.Thread(target=work)
     thread.start()
-    while thread.is_alive() and (len(reports) < 3 or reports[-1][1] == 0):
-        now = watch.progress()
-        if now[0] > 0 and (not reports or now[0] > reports[-1][0]):
+    while thread.is_alive() and (len(reports) < 3 or reports[-1].ended == 0):
+        now = Report(*watch.progress())
+        if now.now_s > 0 and (not reports or now.now_s > reports[-1].now_s):
             reports.append(now)
         time.sleep(0.01)
     watch.stop("enough")
     thread.join()
     assert len(reports) >= 3
     assert reports == sorted(reports)
-    assert reports[-1][1] > 0
-    assert (reports[-1][2] > 0) == ("model" not in scenario)
+    is_packet = "model" not in scenario
+    for report in reports:
+        assert 0 <= report.ended <= report.started
+        assert (report.hops > 0) == (report.started_bytes > 0) == is_packet
+        assert report.delivered_bytes <= report.started_bytes
 
 
-def run_progress(
-    flows: float | None, now: float, ended: int, hops: int = 0, *, packet_hops: float = 0.0
+def run_progress(  # noqa: PLR0913 - the fields of a report and of an estimate
+    flows: float | None,
+    now: float,
+    ended: int,
+    hops: int = 0,
+    *,
+    started: int = 0,
+    bytes_of_started: tuple[int, int] = (0, 0),
+    packet_hops: float = 0.0,
+    payload_bytes: float = 0.0,
 ) -> RunProgress:
     """Return the progress of a run with a time limit of 10 s."""
 
     class FixedProgress:
-        def progress(self) -> tuple[float, int, int]:
-            return now, ended, hops
+        def progress(self) -> Report:
+            return Report(now, started, ended, *bytes_of_started, hops)
 
-    needs = {"flows": flows, "packet_hops": packet_hops, "limit_s": 10.0, "ends_s": 4.0}
-    return RunProgress(needs, FixedProgress())  # type: ignore[arg-type]
+    needs = {"flows": flows, "payload_bytes": payload_bytes, "packet_hops": packet_hops}
+    return RunProgress(needs | {"limit_s": 10.0, "ends_s": 4.0}, FixedProgress())  # type: ignore[arg-type]
 
 
 def test_progress_is_that_of_the_most_advanced_measure() -> None:
@@ -72,6 +83,17 @@ def test_progress_is_that_of_the_most_advanced_measure() -> None:
     finished = run_progress(100, 1.0, 0)
     finished.is_finished = True
     assert finished.share() == 1.0
+
+
+def test_progress_is_that_of_the_payload() -> None:
+    # All flows end together: none has ended, but a quarter of the payload has been delivered.
+    together = run_progress(
+        100, 0.1, 0, started=100, bytes_of_started=(4000, 1000), payload_bytes=4000
+    )
+    assert (together.share(), together.text()) == (0.25, "0 of 100 flows")
+    # Half of the flows have started. They are larger than expected; the others count as expected.
+    half = run_progress(100, 0.1, 50, started=50, bytes_of_started=(6000, 6000), payload_bytes=4000)
+    assert half.share() == 6000 / (6000 + 2000)
 
 
 def test_long_times_have_about_two_digits() -> None:

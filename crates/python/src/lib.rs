@@ -49,10 +49,12 @@ impl PyRunControl {
         self.0.is_stopped()
     }
 
-    /// Returns simulated seconds, ended flows and packet-hops, as the run reported them last.
-    fn progress(&self) -> (f64, u64, u64) {
-        let Progress { now, flows, hops } = self.0.progress();
-        (now.seconds(), flows, hops)
+    /// Returns the progress that the run reported last: simulated seconds; started and ended flows; payload of
+    /// the started flows with a size, and how much of it has been delivered, in bytes (0 for ideals); packet-hops.
+    fn progress(&self) -> (f64, u64, u64, u64, u64, u64) {
+        let Progress { now, started, ended, started_bytes, delivered_bytes, hops } =
+            self.0.progress();
+        (now.seconds(), started, ended, started_bytes, delivered_bytes, hops)
     }
 }
 

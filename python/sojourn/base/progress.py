@@ -5,7 +5,7 @@ import importlib.util
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -25,6 +25,23 @@ LINE_INTERVAL_S = 20.0
 """Interval between lines of progress where no bar can be shown."""
 
 
+class Report(NamedTuple):
+    """Progress that a run reports."""
+
+    now_s: float = 0.0
+    """Simulated time in seconds."""
+    started: int = 0
+    """Flows that have started."""
+    ended: int = 0
+    """Flows that have ended."""
+    started_bytes: int = 0
+    """Payload of the started flows, except long-lived ones; 0 for an ideal."""
+    delivered_bytes: int = 0
+    """Payload of these flows that has been delivered; 0 for an ideal."""
+    hops: int = 0
+    """Packet-hops."""
+
+
 class RunControl(Protocol):
     """Handle to stop a run of this or another process and to read its progress."""
 
@@ -34,8 +51,8 @@ class RunControl(Protocol):
     def is_stopped(self) -> bool:
         """Return true if a stop has been requested."""
 
-    def progress(self) -> tuple[float, int, int]:
-        """Return simulated seconds, ended flows and packet-hops."""
+    def progress(self) -> tuple[float, int, int, int, int, int]:
+        """Return the fields of a `Report`."""
 
 
 @dataclass
@@ -43,7 +60,7 @@ class RunProgress:
     """Progress of one run relative to the core's estimate."""
 
     estimate: Mapping[str, Any]
-    """The core's estimate of the run: `flows`, `packet_hops`, `bytes`, `limit_s`, `ends_s`."""
+    """The estimate: `flows`, `payload_bytes`, `packet_hops`, `bytes`, `limit_s`, `ends_s`."""
     control: RunControl = field(default_factory=_core.RunControl)
     is_finished: bool = False
 
@@ -61,20 +78,32 @@ class RunProgress:
 
     def hops(self) -> int:
         """Return the number of packet-hops so far."""
-        return self.control.progress()[2]
+        return Report(*self.control.progress()).hops
 
     def _most_advanced(self) -> tuple[float, str]:
-        now, ended, _ = self.control.progress()
-        flows, limit = self.estimate["flows"], self.estimate["limit_s"]
+        report = Report(*self.control.progress())
+        now, flows, limit = report.now_s, self.estimate["flows"], self.estimate["limit_s"]
         measures = [(now / limit, f"{now:.3g} of {limit:.3g} s")]
         if flows:
-            measures.append((ended / flows, f"{ended:,} of {round(flows):,} flows"))
+            share = _delivered_share(report, flows, self.estimate.get("payload_bytes", 0.0))
+            measures.append((share, f"{report.ended:,} of {round(flows):,} flows"))
         else:
             # The number of calls is unknown in advance; the run ends soon after the last start.
             end = max(self.estimate["ends_s"], 1e-12)
             measures.append((now / end, f"{now:.3g} of {end:.3g} s"))
         share, text = max(measures)
         return min(share, 0.999), text
+
+
+def _delivered_share(report: Report, flows: float, payload_bytes: float) -> float:
+    """Return the share of the payload of all `flows` that has been delivered.
+
+    Flows that have not started count with the mean size of the estimate. Without sizes it is the
+    share of flows that have ended.
+    """
+    mean = payload_bytes / flows
+    total = report.started_bytes + mean * max(0.0, flows - report.started)
+    return report.delivered_bytes / total if report.started_bytes else report.ended / flows
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from sojourn import _core
 from sojourn._core import ScenarioError
+from sojourn.base.progress import Report
 from sojourn.runs.results import Result
 
 REPORT_INTERVAL_S = 0.1
@@ -30,7 +31,7 @@ class ProcessControl:
     """Handle to a run in another process, with the interface of `_core.RunControl`."""
 
     reason: str = ""
-    last_progress: tuple[float, int, int] = (0.0, 0, 0)
+    last_progress: Report = field(default_factory=Report)
     stopped: threading.Event = field(default_factory=threading.Event)
     process: subprocess.Popen[bytes] | None = None
 
@@ -45,8 +46,8 @@ class ProcessControl:
         """Return true if a stop has been requested."""
         return self.stopped.is_set()
 
-    def progress(self) -> tuple[float, int, int]:
-        """Return simulated seconds, ended flows and packet-hops."""
+    def progress(self) -> Report:
+        """Return the progress that the run reported last."""
         return self.last_progress
 
 
@@ -109,7 +110,7 @@ def _request(process: subprocess.Popen[bytes], request: Any, control: ProcessCon
         pickle.dump(request, requests)
         requests.flush()
         while isinstance(response := pickle.load(responses), tuple):
-            control.last_progress = response
+            control.last_progress = Report(*response)
         return response
     except (EOFError, OSError, pickle.UnpicklingError):
         return None

@@ -16,7 +16,7 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base import paths
-from sojourn.base.progress import RunProgress, progress_display
+from sojourn.base.progress import Report, RunProgress, progress_display
 from sojourn.runs.processes import ProcessControl
 
 NAME = "sojourn-relay"
@@ -76,7 +76,7 @@ def run(relay: Path, job: Mapping[str, Any], what: str) -> dict[str, Any]:
         for line in reports:
             report = json.loads(line)
             if "flows" not in report:
-                control.last_progress = report["now_s"], report["finished"], 0
+                control.last_progress = Report(now_s=report["now_s"], ended=report["finished"])
                 show()
         reason = errors.read() or f"{NAME} was stopped"
     if process.returncode or "flows" not in report:

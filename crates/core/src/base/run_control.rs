@@ -19,7 +19,10 @@ const STOP: u8 = 2;
 pub struct RunControl {
     request: AtomicU8,
     now: AtomicU64,
-    flows: AtomicU64,
+    started: AtomicU64,
+    ended: AtomicU64,
+    started_bytes: AtomicU64,
+    delivered_bytes: AtomicU64,
     hops: AtomicU64,
     reason: Mutex<String>,
 }
@@ -29,8 +32,14 @@ pub struct RunControl {
 pub struct Progress {
     /// Simulated time.
     pub now: Time,
-    /// Ended flows.
-    pub flows: u64,
+    /// Flows that have started.
+    pub started: u64,
+    /// Flows that have ended.
+    pub ended: u64,
+    /// Payload of the flows that have started, except long-lived ones; 0 for an ideal.
+    pub started_bytes: u64,
+    /// Payload of these flows that has been delivered; 0 for an ideal.
+    pub delivered_bytes: u64,
     /// Packets carried by links, counted at every link; 0 for an ideal.
     pub hops: u64,
 }
@@ -57,7 +66,10 @@ impl RunControl {
         let _ = self.request.compare_exchange(NOTHING, PROGRESS, order, order);
         Progress {
             now: Time(self.now.load(order)),
-            flows: self.flows.load(order),
+            started: self.started.load(order),
+            ended: self.ended.load(order),
+            started_bytes: self.started_bytes.load(order),
+            delivered_bytes: self.delivered_bytes.load(order),
             hops: self.hops.load(order),
         }
     }
@@ -70,10 +82,13 @@ impl RunControl {
             STOP => return Err(self.problem()),
             _ => {}
         }
-        let Progress { now, flows, hops } = progress();
-        self.now.store(now.0, order);
-        self.flows.store(flows, order);
-        self.hops.store(hops, order);
+        let progress = progress();
+        self.now.store(progress.now.0, order);
+        self.started.store(progress.started, order);
+        self.ended.store(progress.ended, order);
+        self.started_bytes.store(progress.started_bytes, order);
+        self.delivered_bytes.store(progress.delivered_bytes, order);
+        self.hops.store(progress.hops, order);
         let _ = self.request.compare_exchange(PROGRESS, NOTHING, order, order);
         Ok(())
     }
@@ -92,7 +107,14 @@ mod tests {
     #[test]
     fn progress_is_reported_on_request() {
         let control = RunControl::default();
-        let here = Progress { now: Time(7), flows: 2, hops: 9 };
+        let here = Progress {
+            now: Time(7),
+            started: 4,
+            ended: 2,
+            started_bytes: 80,
+            delivered_bytes: 50,
+            hops: 9,
+        };
         assert!(control.poll(|| unreachable!("there is no request")).is_ok());
         assert_eq!(control.progress(), Progress::default());
         assert!(control.poll(|| here).is_ok());

@@ -173,8 +173,9 @@ impl<'a> FluidRun<'a> {
     fn should_continue(&self) -> bool {
         let progress = || Progress {
             now: Time(self.now as u64),
-            flows: (self.outcome.records.len() - self.active) as u64,
-            hops: 0,
+            started: self.outcome.records.len() as u64,
+            ended: (self.outcome.records.len() - self.active) as u64,
+            ..Progress::default()
         };
         self.setup.watch.poll(progress).is_ok()
     }

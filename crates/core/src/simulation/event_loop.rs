@@ -48,12 +48,21 @@ impl Simulation<'_> {
 
     /// Progress of this partition.
     pub(super) fn progress(&self) -> Progress {
-        let departed = self.network.ports().iter().map(|port| port.counters.departed);
-        Progress {
+        let records = &self.recorder.records;
+        let mut progress = Progress {
             now: self.scheduler.now(),
-            flows: self.recorder.records.flow.len() as u64,
-            hops: departed.sum(),
+            started: (records.flow.len() + self.local_flows) as u64,
+            ended: records.flow.len() as u64,
+            hops: self.network.ports().iter().map(|port| port.counters.departed).sum(),
+            ..Progress::default()
+        };
+        let ended = records.size_bytes.iter().zip(&records.delivered_bytes);
+        let live = self.flows.receivers.iter().map(|end| (&end.expected, &end.delivered));
+        for (size, delivered) in ended.chain(live.filter(|(expected, _)| **expected < u64::MAX)) {
+            progress.started_bytes += size;
+            progress.delivered_bytes += delivered;
         }
+        progress
     }
 
     pub(super) fn handle(&mut self, event: Event) -> Result<(), Problem> {

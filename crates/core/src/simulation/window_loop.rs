@@ -114,7 +114,10 @@ fn progress<'s>(simulations: &[impl DerefMut<Target = Simulation<'s>>]) -> Progr
         Progress::default(),
         |sum, one| Progress {
             now: sum.now.max(one.now),
-            flows: sum.flows + one.flows,
+            started: sum.started + one.started,
+            ended: sum.ended + one.ended,
+            started_bytes: sum.started_bytes + one.started_bytes,
+            delivered_bytes: sum.delivered_bytes + one.delivered_bytes,
             hops: sum.hops + one.hops,
         },
     )
