@@ -186,3 +186,25 @@ fn v3_flows_converge_to_equal_shares_with_a_shallow_buffer() {
     };
     assert_near(mean((1..=4).map(of_seed)), 0.485, 0.10, "mean share of the first");
 }
+
+#[test]
+fn v3_forgets_a_former_rate_only_after_probes_that_probe_rtt_does_not_interrupt() {
+    // From 100 to 10 Mb/s. The window of two BDPs before, 1 MB, now makes rounds of 0.8 s: waiting for two
+    // to three seconds, a round of Refill and three rounds of Up take longer than the 5 s between ProbeRTTs.
+    let estimate = |probe_rtt_interval: &str| {
+        let scenario = json!({
+            "topology": {
+                "kind": "link", "delay": "20 ms",
+                "rate_trace": { "name": "rates", "text": "time_s,rate_bps\n0,1e8\n10,1e7\n" },
+            },
+            "transport": { "kind": "bbr3", "probe_rtt_interval": probe_rtt_interval },
+            "queue": { "kind": "drop_tail", "capacity": "20 MB" },
+            "workload": "long_lived",
+            "samples": { "interval": "100 ms", "flows": [0] },
+            "time_limit": "30 s",
+        });
+        *samples(&run(&scenario), "bandwidth_bps flow 0", 25.0).last().unwrap()
+    };
+    assert_near(estimate("1000 s"), 0.96e7, 0.02, "bandwidth after two whole probes");
+    assert_near(estimate("5 s"), 0.96e8, 0.02, "bandwidth without a whole probe");
+}

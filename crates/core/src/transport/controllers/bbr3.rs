@@ -9,6 +9,12 @@
 //! one by one, not in send quanta, so `extra_acked` and the offload budget are parameters. Deviation: the
 //! inflight at a loss is taken from the packet whose ACK reveals the loss, which was sent three packets
 //! later.
+//!
+//! A large rate reduction over a large buffer goes unnoticed for long, as by the draft's pseudocode: the
+//! former bandwidth is forgotten only after two whole probes, and `ProbeBW_UP` lasts three rounds, each as
+//! long as the queue, so that `ProbeRTT`, due every five seconds, interrupts it. The samples after `ProbeRTT`
+//! count as application-limited, so they do not end the cycle either, and its window, half of a
+//! bandwidth-delay product that is too large, does not drain the queue, so the minimum RTT grows.
 
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, PacingPolicy, Path, Recovery, Reliability,
