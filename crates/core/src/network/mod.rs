@@ -19,7 +19,7 @@ use self::breakdown::packet_records::PacketRecords;
 use self::flow_table::{FlowTable, Slot};
 use self::link::transmitter::Transmission;
 use self::outbox::{Departure, Outbox, PacketLoss};
-use self::port::{Port, PortOutcome};
+use self::port::{Passing, Port, PortOutcome};
 use self::routes::{END, Route, Routes};
 use self::switch::shared_buffer::Buffers;
 use self::switch::traffic_classes::TrafficClasses;
@@ -57,8 +57,8 @@ pub struct Network {
     routes: Routes,
     buffers: Option<Buffers>,
     traffic: TrafficClasses,
-    /// If true, control packets pass data, and shared buffers do not count them.
-    control_priority: bool,
+    /// Packets that pass data, and that shared buffers do not count.
+    passing: Passing,
     /// Reports to the simulation. A field, since with an argument more the calls of a hop would pass
     /// arguments on the stack.
     outbox: Outbox,
@@ -79,7 +79,7 @@ impl Network {
         routes: Routes,
         buffers: Option<Buffers>,
         traffic: TrafficClasses,
-        control_priority: bool,
+        passing: Passing,
         is_awaited: bool,
     ) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Network {
             routes,
             buffers,
             traffic,
-            control_priority,
+            passing,
             outbox: Outbox::default(),
             pause_frames: 0,
             last_frame: Time::ZERO,

@@ -55,12 +55,12 @@ impl Bench {
         let graph = graph();
         let Ports { is_awaited, keeps_records, loss, capacity } = ports;
         let config = config::Config::read(switch).unwrap();
-        let control_first = config.pause.is_some();
+        let passing = config.passing();
         let from_host: Vec<bool> =
             graph.links.iter().map(|link| graph.is_from_host(link)).collect();
         let port = |id: usize| {
             let config = PortConfig {
-                control_first,
+                passing,
                 is_awaited: is_awaited && from_host[id],
                 stamps: false,
                 keeps_account: keeps_records,
@@ -76,7 +76,7 @@ impl Bench {
         let routes = Routes::new(&graph, Routing::FlowHash, 1, (0, 1));
         let scheduler = Scheduler::new(None, &Partition::whole(&graph), &graph);
         let mut network =
-            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_awaited);
+            Network::new(ports, from_host, routes, buffers, traffic, passing, is_awaited);
         if keeps_records {
             network.keep_records();
         }

@@ -8,7 +8,7 @@ use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
 use crate::network::link::loss::Losses;
-use crate::network::port::{Port, PortConfig};
+use crate::network::port::{Passing, Port, PortConfig};
 use crate::network::routes::Routes;
 use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::TrafficClasses;
@@ -54,7 +54,7 @@ struct NetworkParts {
     router: Option<router::Config>,
     /// True for links that begin at a host.
     from_host: Vec<bool>,
-    control_first: bool,
+    passing: Passing,
     is_awaited: bool,
 }
 
@@ -159,7 +159,7 @@ impl Scenario {
         Ok(NetworkParts {
             queues: self.queues_by_traffic_class(transport, &traffic, classes),
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
-            control_first: self.switch.control_priority || self.switch.pause.is_some(),
+            passing: self.switch.passing(),
             is_awaited: self.host.flow_limit().is_some()
                 || transports
                     .any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some()),
@@ -171,7 +171,7 @@ impl Scenario {
 
     /// Builds the port of a link.
     fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
-        let NetworkParts { queues, router, from_host, control_first, is_awaited, .. } = parts;
+        let NetworkParts { queues, router, from_host, passing, is_awaited, .. } = parts;
         let (link, from_host) = (&graph.links[id], from_host[id]);
         let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
         let info = PortInfo { link: id as LinkId, rate: link.rate };
@@ -180,7 +180,7 @@ impl Scenario {
             if from_host { at_host.build(link.rate) } else { at_switch.build(link.rate) }
         };
         let config = PortConfig {
-            control_first: *control_first,
+            passing: *passing,
             // Pacing, and turns, depend on when the host's port has sent a packet.
             is_awaited: from_host && *is_awaited,
             stamps: from_host && self.host.stamps == Stamps::Wire,
@@ -202,9 +202,9 @@ impl Scenario {
         let ports = (0..graph.links.len()).map(|id| self.port(graph, &parts, id)).collect();
         let of_partitions = (partition.number, partition.count);
         let routes = Routes::new(graph, self.routing, self.seed, of_partitions);
-        let NetworkParts { from_host, buffers, traffic, control_first, is_awaited, .. } = parts;
+        let NetworkParts { from_host, buffers, traffic, passing, is_awaited, .. } = parts;
         let mut network =
-            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_awaited);
+            Network::new(ports, from_host, routes, buffers, traffic, passing, is_awaited);
         if self.account {
             network.keep_records();
         }

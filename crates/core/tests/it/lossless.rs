@@ -131,3 +131,29 @@ fn buffer_smaller_than_the_headrooms_is_rejected() {
         "switch.shared_buffer: missing; pause frames need a shared buffer"
     );
 }
+
+#[test]
+fn acks_without_priority_wait_with_data_and_are_paused_with_it() {
+    // A TIMELY flow with a free path, and 400 KB of other data in the queue of its ACKs.
+    let rate = |priority: Value| {
+        let results = run(&json!({
+            "topology": { "kind": "star", "hosts": 6 },
+            "transport": "timely",
+            "transports": { "reverse": { "kind": "constant_rate", "window": "100 KB" } },
+            "switch": { "control_priority": priority, "shared_buffer": "4 MB", "pause": {} },
+            "time_limit": "20 ms",
+            "workload": { "kind": "mixed", "parts": [
+                { "kind": "flows", "flows": [{ "source": 0, "target": 1, "class": "measured" }] },
+                { "kind": "flows", "flows": (2..6).map(|host| {
+                    json!({ "source": host, "target": 0, "class": "reverse" })
+                }).collect::<Vec<_>>() },
+            ] },
+        }));
+        results.flows.delivered_bytes[0] as f64 * 8.0 / 20e-3 / 10e9
+    };
+    // RTTs of 0.3 ms are above TIMELY's upper threshold, so that its rate falls.
+    assert!(rate(json!(false)) < 0.2, "{}", rate(json!(false)));
+    for passes in [json!(true), Value::Null] {
+        assert!(rate(passes.clone()) > 0.9, "{}", rate(passes));
+    }
+}

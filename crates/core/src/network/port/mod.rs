@@ -30,8 +30,8 @@ use crate::router::Router;
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the properties are independent")]
 pub struct PortConfig {
-    /// If true, control packets pass data, in an unlimited queue of their own.
-    pub control_first: bool,
+    /// Packets that pass data, in an unlimited queue of their own.
+    pub passing: Passing,
     /// If true, flows wait for the departure of their packets.
     pub is_awaited: bool,
     /// If true, packets on the forward path get their timestamp when their transmission starts.
@@ -40,13 +40,73 @@ pub struct PortConfig {
     pub keeps_account: bool,
 }
 
-/// Queue for control packets that pass data.
+/// Packets that pass data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// No packets: all wait with data.
+    None,
+    /// Pause frames only.
+    Frames,
+    /// All control packets.
+    Control,
+}
+
+impl Passing {
+    /// Returns true if packets of this kind pass data.
+    pub fn includes(self, kind: Kind) -> bool {
+        match self {
+            Self::None => false,
+            Self::Frames => kind.is_frame(),
+            Self::Control => kind.is_control(),
+        }
+    }
+}
+
+/// Queue of the packets that pass data. One byte with [`Passing`], for the room in [`Port`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ControlQueue {
-    /// Control packets wait with data.
     Absent,
+    NoFrames,
+    Frames,
     Empty,
     Waiting,
+}
+
+impl ControlQueue {
+    /// Returns the empty queue of the packets that pass data.
+    fn new(passing: Passing) -> Self {
+        match passing {
+            Passing::None => Self::Absent,
+            Passing::Frames => Self::NoFrames,
+            Passing::Control => Self::Empty,
+        }
+    }
+
+    /// Returns true if packets of this kind wait in this queue.
+    fn includes(self, kind: Kind) -> bool {
+        match self {
+            Self::Absent => Passing::None,
+            Self::NoFrames | Self::Frames => Passing::Frames,
+            Self::Empty | Self::Waiting => Passing::Control,
+        }
+        .includes(kind)
+    }
+
+    /// Returns true if a packet waits.
+    fn is_waiting(self) -> bool {
+        matches!(self, Self::Frames | Self::Waiting)
+    }
+
+    /// Returns the queue in which packets wait, or do not.
+    fn with(self, is_waiting: bool) -> Self {
+        match (self, is_waiting) {
+            (Self::Absent, _) => Self::Absent,
+            (Self::NoFrames | Self::Frames, false) => Self::NoFrames,
+            (Self::NoFrames | Self::Frames, true) => Self::Frames,
+            (Self::Empty | Self::Waiting, false) => Self::Empty,
+            (Self::Empty | Self::Waiting, true) => Self::Waiting,
+        }
+    }
 }
 
 /// Fate of a packet at a port.
@@ -134,7 +194,7 @@ impl Port {
         random: Random,
         losses: Losses,
     ) -> Self {
-        let PortConfig { control_first, is_awaited, stamps, keeps_account } = config;
+        let PortConfig { passing, is_awaited, stamps, keeps_account } = config;
         let pauses = vec![PauseState::default(); queues.len()].into();
         let data = DataQueue::new(queues);
         let (is_fifo, quiet_below) = match &data {
@@ -148,7 +208,7 @@ impl Port {
             quiet_below: u32::try_from(quiet_below).unwrap_or(u32::MAX),
             is_paused: false,
             is_fifo,
-            control: if control_first { ControlQueue::Empty } else { ControlQueue::Absent },
+            control: ControlQueue::new(passing),
             observer: match &router {
                 Some(_) => Observer::Router,
                 None if keeps_account => Observer::Breakdown,
@@ -193,7 +253,7 @@ impl Port {
     ) -> PortOutcome {
         self.counters.arrived += 1;
         self.advance_to(now);
-        let is_control = self.control != ControlQueue::Absent && packet.kind.is_control();
+        let is_control = self.control.includes(packet.kind);
         let data = self.data_backlog();
         if self.is_fifo
             && !is_control
@@ -255,7 +315,7 @@ impl Port {
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
         self.transmitter.waiting.add(packet.bytes);
         if is_control {
-            self.control = ControlQueue::Waiting;
+            self.control = self.control.with(true);
             if packet.kind.is_frame() {
                 self.control_packets.push_frame(*packet);
             } else {
@@ -301,7 +361,7 @@ impl Port {
     /// Starts the next transmission at `starts`, if a packet may go.
     fn start_next(&mut self, starts: Time, rejects: &mut Vec<Packet>) -> Option<Transmission> {
         self.update_queue_area(starts);
-        if self.control == ControlQueue::Waiting {
+        if self.control.is_waiting() {
             let packet = self.control_packets.pop()?;
             self.update_control();
             return Some(self.send(&packet, starts));
@@ -452,7 +512,7 @@ impl Port {
 
     /// Returns the backlog without control packets that pass data.
     fn data_backlog(&self) -> Backlog {
-        if self.control != ControlQueue::Waiting {
+        if !self.control.is_waiting() {
             return self.transmitter.waiting;
         }
         let control = self.control_packets.backlog();
@@ -464,8 +524,7 @@ impl Port {
 
     /// Updates `control` after a control packet has left its queue.
     fn update_control(&mut self) {
-        let is_empty = self.control_packets.first().is_none();
-        self.control = if is_empty { ControlQueue::Empty } else { ControlQueue::Waiting };
+        self.control = self.control.with(self.control_packets.first().is_some());
     }
 
     /// Adds the backlog since the last change to the queue's integral over time.
@@ -506,7 +565,7 @@ impl Port {
         self.counters.depart(kind, bytes);
         if self.quiet_below == 0
             && let DataQueue::Fifo(gate) = &mut self.data
-            && !(self.control != ControlQueue::Absent && kind.is_control())
+            && !self.control.includes(kind)
         {
             gate.on_departure(starts);
         }
@@ -518,7 +577,7 @@ impl Port {
 
 /// True if not all waiting packets are paused.
 fn may_go(control: ControlQueue, data: &DataQueue, is_paused: bool) -> bool {
-    control == ControlQueue::Waiting
+    control.is_waiting()
         || match data {
             DataQueue::ClassScheduler(classes) => classes.may_go(),
             _ => !is_paused,

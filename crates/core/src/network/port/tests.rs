@@ -24,8 +24,12 @@ fn tail_drop(capacity: Option<Capacity>) -> Box<dyn Admission> {
     Box::new(TailDrop(capacity))
 }
 
-const CONFIG: PortConfig =
-    PortConfig { control_first: true, is_awaited: false, stamps: false, keeps_account: false };
+const CONFIG: PortConfig = PortConfig {
+    passing: Passing::Control,
+    is_awaited: false,
+    stamps: false,
+    keeps_account: false,
+};
 
 fn port_with(config: PortConfig, queue: PortQueue) -> Port {
     Port::new(&link(), vec![queue], None, config, Random::new(1, "port"), Losses::None)

@@ -12,8 +12,7 @@ impl Network {
     /// Returns the lane by which a packet at the port of `link` arrived, if a shared buffer counts the
     /// packet.
     pub(super) fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LaneId> {
-        let passes = self.control_priority && packet.kind.is_control();
-        let is_counted = !self.from_host[link as usize] && !passes;
+        let is_counted = !self.from_host[link as usize] && !self.passing.includes(packet.kind);
         is_counted.then(|| self.traffic.lane(self.routes.link(packet.next_hop - 1), packet.flow))
     }
 
@@ -27,7 +26,7 @@ impl Network {
         link: LinkId,
         scheduler: &mut Scheduler,
     ) -> bool {
-        if self.control_priority && packet.kind.is_control() {
+        if self.passing.includes(packet.kind) {
             return true;
         }
         let class = self.traffic.of(packet.flow);

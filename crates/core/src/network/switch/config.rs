@@ -2,15 +2,16 @@
 
 use super::traffic_classes::Number;
 use crate::base::schema::{Problem, positive};
-use crate::base::units::{Bytes, Duration};
+use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Link;
+use crate::network::port::Passing;
 
 crate::parameters! {
     /// Buffers of switches, and pause frames to their neighbours.
     pub struct Config {
-        /// If true, ACKs and other control packets pass data in strict priority. Always so with
-        /// `pause`.
-        pub control_priority: bool = false;
+        /// If true, ACKs and other control packets pass data in strict priority; if false, they wait
+        /// with data, and are paused with it. By default true with `pause`, and otherwise false.
+        pub control_priority: Option<bool> = None;
         /// Memory that all ports of a switch share. Without it, only the capacity of each port's
         /// queue is a limit.
         pub shared_buffer: Option<Bytes> = None;
@@ -54,6 +55,9 @@ crate::parameters! {
         /// 1/8). With several `traffic_classes` this threshold, `reserve` and `headroom` apply to
         /// each class of a link.
         pub alpha: f64 = 0.125, where positive;
+        /// If true, `alpha` doubles with each doubling of the link's rate over that of the slowest host,
+        /// up to 1 (the simulator of [hpcc19]), so that links between switches are not paused first.
+        pub alpha_by_rate: bool = false;
         /// Memory of each ingress link that it fills before it draws on the pool ([hpcc19]: 4 KB).
         pub reserve: Bytes = Bytes(4_096);
         /// Memory of each ingress link for packets that arrive after it is paused. By default the
@@ -87,7 +91,32 @@ crate::parameters! {
 /// Size of a pause frame (IEEE 802.3).
 pub const PAUSE_FRAME: Bytes = Bytes(64);
 
+impl Config {
+    /// Returns the packets that pass data.
+    pub fn passing(&self) -> Passing {
+        match (self.control_priority, &self.pause) {
+            (Some(true), _) | (None, Some(_)) => Passing::Control,
+            (Some(false), Some(_)) => Passing::Frames,
+            (Some(false) | None, None) => Passing::None,
+        }
+    }
+}
+
 impl Pause {
+    /// Returns the number of times that `alpha` is doubled for a link of this rate.
+    pub(super) fn alpha_shift(&self, rate: Rate, host_rate: Rate) -> u8 {
+        let is_due = |shift: &u8| {
+            let (shift, factor) = (*shift, f64::from(1_u32 << *shift));
+            rate.bps() > host_rate.bps() * factor && self.lane_alpha(shift + 1) <= 1.0
+        };
+        if self.alpha_by_rate { (0..30).take_while(is_due).count() as u8 } else { 0 }
+    }
+
+    /// Returns `alpha` after this number of doublings.
+    pub(super) fn lane_alpha(&self, shift: u8) -> f64 {
+        self.alpha * f64::from(1_u32 << shift)
+    }
+
     /// Returns the headroom of one of `lanes` lossless lanes of a link with the reverse link `back`, for
     /// packets of up to `packet`.
     pub(super) fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {

@@ -20,6 +20,8 @@ struct Ingress {
     /// If true, the lane is lossless: paused before it is full.
     may_pause: bool,
     is_paused: bool,
+    /// Binary logarithm of the lane's alpha over that of the configuration.
+    alpha_shift: u8,
     /// Bytes that arrived by the lane and have not left the switch.
     held: u64,
     /// Bytes of `held` in headroom.
@@ -93,6 +95,8 @@ impl Buffers {
             return Err(Problem::new("pause.classes", message));
         }
         let may_pause: Vec<bool> = traffic.numbers.iter().map(is_paused).collect();
+        let from_hosts = graph.links.iter().filter(|link| graph.is_from_host(link));
+        let host_rate = from_hosts.map(|link| link.rate).min().unwrap_or_default();
         let lossless = may_pause.iter().filter(|may_pause| **may_pause).count();
         // Reserves and headrooms of each node.
         let mut reserved = vec![0_u64; graph.nodes.len()];
@@ -100,6 +104,7 @@ impl Buffers {
         for (id, link) in graph.links.iter().enumerate() {
             let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
             let longest = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
+            let alpha_shift = pause.map_or(0, |pause| pause.alpha_shift(link.rate, host_rate));
             for may_pause in &may_pause {
                 let headroom = if *may_pause { longest } else { 0 };
                 if !graph.nodes[switch].is_host {
@@ -107,7 +112,8 @@ impl Buffers {
                         reserved[switch].saturating_add(headroom).saturating_add(reserve);
                 }
                 let (switch, may_pause) = (link.to, *may_pause);
-                ingress.push(Ingress { switch, may_pause, headroom, ..Ingress::default() });
+                let lane = Ingress::default();
+                ingress.push(Ingress { switch, may_pause, alpha_shift, headroom, ..lane });
             }
         }
         let fullest =
@@ -184,7 +190,8 @@ impl Buffers {
         } else {
             0
         };
-        2 * (times * switch.taken + bytes) <= switch.pool && load < switch.fair
+        let fair = switch.fair.saturating_mul(1 << ingress.alpha_shift);
+        2 * (times * switch.taken + bytes) <= switch.pool && load < fair
     }
 
     /// Admits a packet to a switch that is not watched; `false` if that needs exact counters.
@@ -260,7 +267,8 @@ impl Buffers {
             let before = ingress.pooled(self.reserve);
             let more =
                 (ingress.held - ingress.in_headroom + size).saturating_sub(self.reserve) - before;
-            if more > 0 && (before + more > threshold(pause.alpha, free) || more > free) {
+            let threshold = threshold(pause.lane_alpha(ingress.alpha_shift), free);
+            if more > 0 && (before + more > threshold || more > free) {
                 if ingress.in_headroom + size > ingress.headroom {
                     return false;
                 }
@@ -321,7 +329,8 @@ impl Buffers {
         let pause = self.pause.as_ref()?;
         let ingress = &self.ingress[lane as usize];
         let switch = &self.switches[ingress.switch as usize];
-        let threshold = threshold(pause.alpha, switch.pool - switch.taken);
+        let alpha = pause.lane_alpha(ingress.alpha_shift);
+        let threshold = threshold(alpha, switch.pool - switch.taken);
         Some((ingress.pooled(self.reserve), threshold))
     }
 
@@ -418,5 +427,35 @@ mod tests {
         assert_eq!(buffers.would_resume(&kept(held - 5_000)), [link as LaneId]);
         assert_eq!(buffers.would_resume(&kept(0)), [link as LaneId]);
         assert!(buffers.is_paused(link as LaneId), "the buffer itself is unchanged");
+    }
+
+    #[test]
+    fn a_faster_link_is_paused_later_if_alpha_follows_the_rate() {
+        // A host's link of 10 Gb/s, and one of 40 Gb/s between switches. A lane is paused with x bytes if x
+        // reaches alpha times the rest of the pool: with alpha / (1 + alpha) of 80 KB.
+        let dumbbell = json!({
+            "kind": "dumbbell", "senders": 1, "receivers": 1, "bottleneck_rate": "40 Gbps",
+        });
+        let graph = topology::Config::read(&dumbbell).unwrap().graph(1).unwrap();
+        let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
+        let paused_at = |by_rate: bool, link: &str| {
+            let pause = json!({ "alpha_by_rate": by_rate, "reserve": "0 B", "headroom": "10 KB" });
+            let config = json!({ "shared_buffer": "100 KB", "pause": pause });
+            let config = Config::read(&config).unwrap();
+            let mut buffers =
+                Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
+            let link = (0..).find(|id| graph.link_name(*id) == link).unwrap();
+            let mut held = 0;
+            while !buffers.pauses(link as LaneId) {
+                assert!(buffers.admit(link as LaneId, 10, || 0));
+                held += 10;
+            }
+            held
+        };
+        assert_eq!(paused_at(false, "sender0->left"), 8_890);
+        assert_eq!(paused_at(false, "right->left"), 8_890);
+        assert_eq!(paused_at(true, "sender0->left"), 8_890);
+        // 1/2 instead of 1/8.
+        assert_eq!(paused_at(true, "right->left"), 26_670);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         "host": { "stamps": "wire", "service": "fair" },
     });
     if extent.has_switches {
-        scenario["switch"] = json!({ "shared_buffer": buffer, "pause": {} });
+        scenario["switch"] = json!({ "shared_buffer": buffer, "pause": { "alpha_by_rate": true } });
         scenario["routing"] = "ecmp".into();
     }
     Defaults {
