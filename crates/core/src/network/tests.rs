@@ -68,7 +68,7 @@ impl Bench {
             let queue = PortQueue::OnArrival(Box::new(TailDrop(capacity)));
             let random = Random::new(1, "port");
             let losses = Losses::new(&loss(id as LinkId), || unreachable!("it does not draw"));
-            Port::new(&graph.links[id], vec![queue], None, config, random, losses)
+            Port::new(&graph.links[id], vec![queue], &[1], None, config, random, losses)
         };
         let ports = (0..graph.links.len()).map(port).collect();
         let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);

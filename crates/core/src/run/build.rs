@@ -139,7 +139,11 @@ impl Scenario {
         classes: &[String],
     ) -> Result<NetworkParts, Problem> {
         let packet = self.packet.full().max(self.packet.ack);
-        let traffic = TrafficClasses::new(&self.traffic_classes, classes);
+        let mut traffic = TrafficClasses::new(&self.traffic_classes, classes);
+        if let Some(number) = traffic.set_weights(&self.class_weights) {
+            let message = format!("no flow is in traffic class {number} ({})", traffic.list());
+            return Err(Problem::new("class_weights", message));
+        }
         let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
         let buffers = buffers.map_err(|problem| problem.within("switch"))?;
         if buffers.is_some() && graph.hosts_are_routers {
@@ -171,7 +175,7 @@ impl Scenario {
 
     /// Builds the port of a link.
     fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
-        let NetworkParts { queues, router, from_host, passing, is_awaited, .. } = parts;
+        let NetworkParts { queues, router, from_host, passing, is_awaited, traffic, .. } = parts;
         let (link, from_host) = (&graph.links[id], from_host[id]);
         let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
         let info = PortInfo { link: id as LinkId, rate: link.rate };
@@ -187,7 +191,8 @@ impl Scenario {
             keeps_account: self.account,
         };
         let losses = Losses::new(&link.loss, || random("loss"));
-        Port::new(link, queues.iter().map(queue).collect(), router, config, random("port"), losses)
+        let queues = queues.iter().map(queue).collect();
+        Port::new(link, queues, &traffic.weights, router, config, random("port"), losses)
     }
 
     /// Builds the network for flows of these classes.

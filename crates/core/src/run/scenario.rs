@@ -121,6 +121,12 @@ crate::parameters! {
             let is_allowed = |number: &traffic_classes::Number| *number < traffic_classes::MOST;
             if given.values().all(is_allowed) { Ok(()) } else { Err("from 0 to 7") }
         };
+        /// Weights of traffic classes at ports, by their number: the bytes that the port serves of each in
+        /// proportion to the others (ETS, IEEE 802.1Qaz). The others have a weight of 1.
+        pub class_weights: BTreeMap<String, u32> = BTreeMap::new(), where |given| {
+            let is_allowed = |weight: &u32| (1..=100).contains(weight);
+            if given.values().all(is_allowed) { Ok(()) } else { Err("from 1 to 100") }
+        };
         /// The queue at switches; by default the one that the transport was designed for.
         pub queue: Option<disciplines::Config> = None;
         /// The queue at hosts' own ports; by default the one that the transport was designed for.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::common::two_switches::{A, B, C, ENDLESS, X, Y, share, two_switches};
-use crate::common::{assert_near, count, graph, link, run, with, with_just_enough_buffer};
+use crate::common::{assert_near, count, graph, link, run, try_run, with, with_just_enough_buffer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
@@ -256,4 +256,29 @@ proptest! {
             prop_assert_eq!(count(&results, "drops"), 0);
         }
     }
+}
+
+#[test]
+fn classes_share_a_link_by_weight() {
+    // Two flows from two hosts to one; storage has three quarters of the receiver's link of 10 Gb/s.
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 3 },
+        "transport": { "kind": "constant_rate" },
+        "switch": { "shared_buffer": "1 MB", "pause": {} },
+        "traffic_classes": { "storage": 5 },
+        "class_weights": { "5": 3 },
+        "time_limit": "10 ms",
+        "workload": { "kind": "flows", "flows": [
+            { "source": 0, "target": 2 }, { "source": 1, "target": 2, "class": "storage" },
+        ] },
+    });
+    let results = run(&scenario);
+    let rate =
+        |flow: usize| results.flows.delivered_bytes[flow] as f64 * 1040.0 / 1000.0 * 8.0 / 10e-3;
+    assert_near(rate(0), 2.5e9, 0.02, "weight 1");
+    assert_near(rate(1), 7.5e9, 0.02, "weight 3");
+    let error = try_run(&with(&scenario, json!({ "class_weights": { "4": 2 } }))).unwrap_err();
+    assert_eq!(error, "class_weights: no flow is in traffic class 4 (0, 5)");
+    let error = try_run(&with(&scenario, json!({ "class_weights": { "5": 0 } }))).unwrap_err();
+    assert!(error.starts_with("class_weights: must be from 1 to 100"), "{error}");
 }

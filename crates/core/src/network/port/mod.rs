@@ -184,11 +184,12 @@ const _: () = assert!(
 );
 
 impl Port {
-    /// Returns the port of `link`. Each traffic class has the queue of `queues` with its number.
+    /// Returns the port of `link`. Each traffic class has the queue and the weight with its number.
     /// Queues draw from `random`.
     pub fn new(
         link: &Link,
         queues: Vec<PortQueue>,
+        weights: &[u32],
         router: Option<Box<dyn Router>>,
         config: PortConfig,
         random: Random,
@@ -196,7 +197,7 @@ impl Port {
     ) -> Self {
         let PortConfig { passing, is_awaited, stamps, keeps_account } = config;
         let pauses = vec![PauseState::default(); queues.len()].into();
-        let data = DataQueue::new(queues);
+        let data = DataQueue::new(queues, weights);
         let (is_fifo, quiet_below) = match &data {
             DataQueue::Fifo(gate) => (true, gate.accepts_all_below()),
             _ => (false, 0),

@@ -16,13 +16,13 @@ pub enum DataQueue {
 }
 
 impl DataQueue {
-    /// Returns the storage for the queues of all traffic classes.
-    pub fn new(mut queues: Vec<PortQueue>) -> Self {
+    /// Returns the storage for the queues of all traffic classes, which have these weights.
+    pub fn new(mut queues: Vec<PortQueue>, weights: &[u32]) -> Self {
         let single = if queues.len() == 1 { queues.pop() } else { None };
         match single {
             Some(PortQueue::OnArrival(rule)) => Self::Fifo(AdmissionGate::new(rule)),
             Some(PortQueue::OnDeparture(queue)) => Self::Queue(queue),
-            None => Self::ClassScheduler(Box::new(ClassScheduler::new(queues))),
+            None => Self::ClassScheduler(Box::new(ClassScheduler::new(queues, weights))),
         }
     }
 

@@ -32,7 +32,7 @@ const CONFIG: PortConfig = PortConfig {
 };
 
 fn port_with(config: PortConfig, queue: PortQueue) -> Port {
-    Port::new(&link(), vec![queue], None, config, Random::new(1, "port"), Losses::None)
+    Port::new(&link(), vec![queue], &[1], None, config, Random::new(1, "port"), Losses::None)
 }
 
 /// A port with a FIFO queue, which permits lazy service.

@@ -90,8 +90,7 @@ impl Buffers {
         };
         let mut named = pause.iter().flat_map(|pause| pause.classes.iter().flatten());
         if let Some(number) = named.find(|number| !traffic.numbers.contains(number)) {
-            let used: Vec<String> = traffic.numbers.iter().map(Number::to_string).collect();
-            let message = format!("no flow is in traffic class {number} ({})", used.join(", "));
+            let message = format!("no flow is in traffic class {number} ({})", traffic.list());
             return Err(Problem::new("pause.classes", message));
         }
         let may_pause: Vec<bool> = traffic.numbers.iter().map(is_paused).collect();

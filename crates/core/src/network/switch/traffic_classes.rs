@@ -53,6 +53,8 @@ impl Lanes {
 pub struct TrafficClasses {
     /// Numbers of the classes in use, ascending.
     pub numbers: Vec<Number>,
+    /// Weights of these classes at ports.
+    pub weights: Vec<u32>,
     /// Numbering of lanes.
     pub lanes: Lanes,
     /// Traffic class, by class of flows.
@@ -74,7 +76,27 @@ impl TrafficClasses {
         let index = |class| numbers.partition_point(|other| *other < number(class)) as Class;
         let of_flows = classes.iter().map(index).collect();
         let lanes = Lanes { per_link: numbers.len() as u32 };
-        Self { numbers, lanes, of_flows, of_flow: Vec::new() }
+        let weights = vec![1; numbers.len()];
+        Self { numbers, weights, lanes, of_flows, of_flow: Vec::new() }
+    }
+
+    /// Sets the weights of classes by their numbers; the others have a weight of 1. Returns the first class
+    /// that is not in use, if there is one.
+    pub fn set_weights(&mut self, weights: &BTreeMap<String, u32>) -> Option<String> {
+        let mut unused = None;
+        for (class, weight) in weights {
+            match self.numbers.iter().position(|number| number.to_string() == *class) {
+                Some(index) => self.weights[index] = *weight,
+                None => unused = unused.or(Some(class.clone())),
+            }
+        }
+        unused
+    }
+
+    /// Returns the classes in use as a list, for error messages.
+    pub fn list(&self) -> String {
+        let used: Vec<String> = self.numbers.iter().map(Number::to_string).collect();
+        used.join(", ")
     }
 
     /// Assigns a flow of this class to its traffic class.

@@ -1,19 +1,25 @@
 //! Scheduler of the traffic classes at a port: one queue per class, served by start-time fair
-//! queueing ([stfq96]) with equal weights. Pause frames stop single classes.
+//! queueing ([stfq96]). Pause frames stop single classes.
 //!
-//! The eligible class with the smallest start tag is served. Start tags count bytes and do not
-//! depend on the size of the first packet, which a queue that drops on departure cannot predict.
-//! Over any interval, the service of two backlogged classes differs by less than two packets.
+//! The eligible class with the smallest start tag is served. Start tags count bytes over weights and
+//! do not depend on the size of the first packet, which a queue that drops on departure cannot predict.
+//! Over any interval, the service of two backlogged classes of one weight differs by less than two
+//! packets.
 
 use crate::model::packet::{FlowNumber, Packet};
 use crate::queueing::{Backlog, Context, Fifo, PortQueue, Queue};
+
+/// Increase of a tag per byte of a class with a weight of 1. Large, so that divisions by weights are precise.
+const COST: u64 = 1 << 20;
 
 /// Traffic class.
 struct Class {
     queue: Box<dyn Queue>,
     is_paused: bool,
-    /// Start tag of its next packet, in bytes.
+    /// Start tag of its next packet.
     start_tag: u64,
+    /// Increase of the tag per byte.
+    cost: u64,
 }
 
 impl Class {
@@ -30,16 +36,16 @@ pub struct ClassScheduler {
 }
 
 impl ClassScheduler {
-    /// Creates the scheduler from one queue per class.
-    pub fn new(port_queues: Vec<PortQueue>) -> Self {
-        let class = |port_queue| {
+    /// Creates the scheduler from one queue and one weight per class.
+    pub fn new(port_queues: Vec<PortQueue>, weights: &[u32]) -> Self {
+        let class = |(port_queue, weight): (PortQueue, &u32)| {
             let queue: Box<dyn Queue> = match port_queue {
                 PortQueue::OnArrival(rule) => Box::new(Fifo::new(rule)),
                 PortQueue::OnDeparture(queue) => queue,
             };
-            Class { queue, is_paused: false, start_tag: 0 }
+            Class { queue, is_paused: false, start_tag: 0, cost: COST / u64::from(*weight) }
         };
-        Self { classes: port_queues.into_iter().map(class).collect(), virtual_time: 0 }
+        Self { classes: port_queues.into_iter().zip(weights).map(class).collect(), virtual_time: 0 }
     }
 
     /// Enqueues a packet of a class. May drop this packet or queued ones.
@@ -60,7 +66,7 @@ impl ClassScheduler {
             self.virtual_time = class.start_tag;
             // A queue that drops on departure may be empty now.
             if let Some(packet) = class.queue.dequeue(context) {
-                class.start_tag += u64::from(packet.bytes);
+                class.start_tag += u64::from(packet.bytes) * class.cost;
                 return Some(packet);
             }
         }
@@ -126,9 +132,13 @@ mod tests {
 
     impl Fixture {
         fn new(discipline: &impl QueueKind, classes: usize) -> Self {
-            let port_queues = (0..classes).map(|_| discipline.build(Rate::from_gbps(10)));
+            Self::weighted(discipline, &vec![1; classes])
+        }
+
+        fn weighted(discipline: &impl QueueKind, weights: &[u32]) -> Self {
+            let port_queues = weights.iter().map(|_| discipline.build(Rate::from_gbps(10)));
             Self {
-                classes: ClassScheduler::new(port_queues.collect()),
+                classes: ClassScheduler::new(port_queues.collect(), weights),
                 random: Random::new(1, "classes"),
                 dropped: Vec::new(),
                 marks: 0,
@@ -175,6 +185,24 @@ mod tests {
         fixture.classes.pause(1, false);
         let order: Vec<_> = (0..4).map(|_| fixture.dequeue().unwrap().0).collect();
         assert_eq!(order, [1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn classes_are_served_by_weight() {
+        let config: crate::queueing::disciplines::drop_tail::Config =
+            crate::base::schema::defaults();
+        let mut fixture = Fixture::weighted(&config, &[1, 3, 2]);
+        for class in 0..3 {
+            (0..100).for_each(|i| fixture.enqueue(class, i, 1000));
+        }
+        let mut served = [0; 3];
+        (0..120).for_each(|_| served[fixture.dequeue().unwrap().0 as usize] += 1);
+        assert_eq!(served, [20, 60, 40]);
+        // Weights apply to the classes that are not paused.
+        fixture.classes.pause(1, true);
+        let mut served = [0; 3];
+        (0..60).for_each(|_| served[fixture.dequeue().unwrap().0 as usize] += 1);
+        assert_eq!(served, [20, 0, 40]);
     }
 
     #[test]
