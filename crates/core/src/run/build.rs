@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::random::Random;
 use crate::base::schema::{Problem, did_you_mean};
+use crate::base::units::Time;
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
@@ -17,6 +18,7 @@ use crate::record::Recorder;
 use crate::router::{self, PortInfo};
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
+use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::{Simulation, SimulationSetup, Transports};
 use crate::traffic::{FlowStream, WorkloadContext};
 use crate::transport::controllers;
@@ -248,6 +250,16 @@ impl Scenario {
         }
     }
 
+    /// Returns the interval in which counters of links are measured: from the end of the warm-up to the last
+    /// arrival, or to the end of the run if flows do not arrive at a mean rate.
+    pub(super) fn measured_interval(&self, graph: &Graph) -> Result<MeasuredInterval, Problem> {
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let last = self.workload.last_arrival(&context, self.time_limit);
+        let last = last.map_err(|problem| problem.within("workload"))?;
+        let end = last.filter(|last| *last > self.warm_up).unwrap_or(Time::NEVER);
+        Ok(MeasuredInterval::new([self.warm_up, end]))
+    }
+
     /// Builds the simulation of one partition.
     pub(super) fn simulation<'a>(
         &'a self,
@@ -255,6 +267,7 @@ impl Scenario {
         windows: Option<WindowPlan>,
         partition: Partition,
         transport: &'a controllers::Config,
+        measured: MeasuredInterval,
     ) -> Result<Simulation<'a>, Problem> {
         let flows = self.flows(graph)?;
         let mut network = self.network(graph, transport, &flows.classes, &partition)?;
@@ -279,6 +292,7 @@ impl Scenario {
             host_clock: &self.host,
             format: &self.packet,
             seed: self.seed,
+            measured,
         };
         Ok(Simulation::new(setup, network, flows, recorder))
     }

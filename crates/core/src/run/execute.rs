@@ -104,7 +104,10 @@ impl Scenario {
         };
         let partition_count = partitions.len();
         let threads = partition_count.min(threads as usize);
-        let build = |partition| self.simulation(graph, windows.clone(), partition, transport);
+        let measured = self.measured_interval(graph)?;
+        let build = |partition| {
+            self.simulation(graph, windows.clone(), partition, transport, measured.clone())
+        };
         let mut simulations: Vec<_> =
             partitions.into_iter().map(build).collect::<Result<_, _>>()?;
         let simulation = match simulations.pop() {
@@ -148,7 +151,9 @@ impl Scenario {
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
         let elapsed = outcome.end.since(Time::ZERO);
         let of_ideal = ideal.warning(graph, &outcome.link_bytes, elapsed);
-        summary["warnings"] = self.overload_warning(graph).into_iter().chain(of_ideal).collect();
+        let of_workload =
+            self.overload_warning(graph).into_iter().chain(self.empty_start_warning());
+        summary["warnings"] = of_workload.chain(of_ideal).collect();
         let elapsed = elapsed.seconds();
         let link = |id: usize| {
             let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);

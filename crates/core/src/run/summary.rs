@@ -8,6 +8,7 @@ use crate::base::units::{Duration, Time};
 use crate::model::flow::Outcome;
 use crate::model::graph::{Graph, Link, LinkId};
 use crate::network::port::Port;
+use crate::network::port::counters::PortTotals;
 use crate::network::port::pause_state::PauseState;
 use crate::network::switch::pause_watchdog::Deadlock;
 use crate::network::switch::traffic_classes::Number;
@@ -98,9 +99,19 @@ impl Scenario {
             }),
         };
         let elapsed = totals.ended.since(Time::ZERO);
-        let link =
-            |(id, port): (usize, &Port)| link_summary(graph, id as LinkId, port, numbers, elapsed);
-        summary["links"] = network.ports().iter().enumerate().map(link).collect();
+        let measured = simulation.measured.bounds(totals.ended);
+        if let Some([from, to]) = measured {
+            summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
+        }
+        let link = |(id, port): (LinkId, &Port)| {
+            let mut summary = link_summary(graph, id, port, numbers, elapsed);
+            if let Some(bounds) = measured {
+                let totals = simulation.measured.of_link(id, port, totals.ended);
+                summary["measured"] = measured_summary(&graph.links[id as usize], totals, bounds);
+            }
+            summary
+        };
+        summary["links"] = (0..).zip(network.ports()).map(link).collect();
         summary
     }
 
@@ -216,4 +227,22 @@ fn link_summary(
             json!({ "arrived": priority_counts.arrived, "dropped": priority_counts.dropped });
     }
     link
+}
+
+/// Summarizes a link's counters in the measured interval.
+fn measured_summary(link: &Link, totals: PortTotals, [from, to]: [Time; 2]) -> Value {
+    let seconds = (to - from).seconds();
+    let capacity = link.trace.as_ref().map_or_else(
+        || link.rate.bps() * seconds,
+        |trace| (trace.bits(to) - trace.bits(from)).max(1.0),
+    );
+    json!({
+        "utilisation": totals.bytes as f64 * 8.0 / capacity,
+        "bytes": totals.bytes,
+        "packets": totals.departed,
+        "drops": totals.dropped,
+        "marks": totals.marked,
+        "pauses": totals.pauses,
+        "queue_mean_bytes": totals.queue_area as f64 / 1e12 / seconds,
+    })
 }

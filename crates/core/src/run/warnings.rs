@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::base::units::{Bytes, Duration};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
@@ -45,6 +45,7 @@ impl Scenario {
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(retransmission_warning(simulation))
             .chain(self.overload_warning(graph))
+            .chain(self.empty_start_warning())
             .chain(pauses)
             .chain(losses)
             .collect()
@@ -85,6 +86,16 @@ impl Scenario {
             )
         });
         switch.into_iter().chain(host)
+    }
+
+    /// Warns of random arrivals into an empty network that end by default, all of which count.
+    pub(super) fn empty_start_warning(&self) -> Option<String> {
+        let end = self.workload.default_end().filter(|_| self.warm_up == Time::ZERO)?;
+        let end = end.min(self.time_limit).since(Time::ZERO);
+        Some(format!(
+            "the network starts empty, and all flows of the first {end} count: completion times are below \
+             those of the steady state; give the workload `stop`, and the scenario `warm_up`"
+        ))
     }
 
     /// Warns of timeouts that expire before the first ACK can arrive.

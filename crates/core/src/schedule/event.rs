@@ -11,6 +11,8 @@ use crate::model::packet::FlowNumber;
 /// after arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
+    /// Counters are read at a bound of the measured interval.
+    ReadCounters,
     /// The recorder takes samples.
     Sample,
     /// The watchdog checks for deadlocks of pauses.
@@ -33,7 +35,7 @@ pub enum Event {
 
 impl Event {
     /// First type in the order of simultaneous events.
-    pub const FIRST: Self = Self::Sample;
+    pub const FIRST: Self = Self::ReadCounters;
 }
 
 const _: () =

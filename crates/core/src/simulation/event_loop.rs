@@ -16,6 +16,9 @@ impl Simulation<'_> {
         control: &RunControl,
     ) -> Result<(), Problem> {
         self.pending_flows.announce_next(&mut self.scheduler)?;
+        if let Some(first) = self.measured.next_bound() {
+            self.scheduler.push(first, Event::ReadCounters);
+        }
         if self.recorder.is_sampling() {
             self.scheduler.push(Time::ZERO, Event::Sample);
         }
@@ -77,6 +80,11 @@ impl Simulation<'_> {
             Event::Tick(link) => self.network.tick(link, &mut self.scheduler),
             Event::ReceiverTimer(number) => self.on_receiver_timer(number),
             Event::SenderTimer(number) => self.on_sender_timer(number),
+            Event::ReadCounters => {
+                if let Some(next) = self.read_counters() {
+                    self.scheduler.push(next, Event::ReadCounters);
+                }
+            }
             Event::Sample => {
                 if let Some(next) = self.take_samples() {
                     self.scheduler.push(next, Event::Sample);

@@ -8,6 +8,7 @@ mod event_loop;
 mod external_stacks;
 mod flows;
 mod link_changes;
+pub mod measured_interval;
 mod partitions;
 mod sampling;
 mod transports;
@@ -20,6 +21,7 @@ pub use self::transports::Transports;
 
 use self::flows::ends::LiveFlows;
 use self::flows::start::{LiveFlowCount, PendingFlows};
+use self::measured_interval::MeasuredInterval;
 use self::partitions::messages::PartitionLinks;
 use crate::base::run_control::RunControl;
 use crate::base::schema::Problem;
@@ -72,6 +74,8 @@ pub struct SimulationSetup<'a> {
     pub format: &'a Format,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Interval in which counters of links are measured.
+    pub measured: MeasuredInterval,
 }
 
 /// State of a run, or of one partition of it.
@@ -111,6 +115,8 @@ pub struct Simulation<'a> {
     stamps: Stamps,
     /// Recorder of results.
     pub recorder: Recorder,
+    /// Counters of links in the measured interval.
+    pub measured: MeasuredInterval,
     /// Counters.
     pub totals: RunTotals,
     /// Flows that could not finish, and the reason.
@@ -136,6 +142,7 @@ impl<'a> Simulation<'a> {
             host_clock,
             format,
             seed,
+            measured,
         } = setup;
         let partition_links = PartitionLinks::new(&partition, graph, &mut network);
         Self {
@@ -161,6 +168,7 @@ impl<'a> Simulation<'a> {
             clocks: Clocks::new(host_clock, graph.host_count(), seed),
             stamps: host_clock.stamps,
             recorder,
+            measured,
             totals: RunTotals::default(),
             stuck: Vec::new(),
             deadlocks: Vec::new(),

@@ -27,7 +27,8 @@ pub(super) struct Window {
 pub(super) struct WindowCoordinator<'a> {
     limit: Time,
     control: &'a RunControl,
-    /// Times of the next samples, deadlock check and link change.
+    /// Times of the next bound of the measured interval, samples, deadlock check and link change.
+    next_bound: Option<Time>,
     next_sample: Option<Time>,
     next_deadlock_check: Option<Time>,
     next_link_change: Option<Time>,
@@ -41,6 +42,7 @@ impl<'a> WindowCoordinator<'a> {
         Self {
             limit,
             control,
+            next_bound: simulation.measured.next_bound(),
             next_sample,
             next_deadlock_check,
             next_link_change: simulation.next_link_change(),
@@ -74,6 +76,13 @@ impl<'a> WindowCoordinator<'a> {
         for simulation in &mut *simulations {
             simulation.scheduler.set_now(start);
         }
+        if self.next_bound == Some(start) {
+            self.next_bound = simulations
+                .iter_mut()
+                .map(|simulation| simulation.read_counters())
+                .fold(None, Option::or);
+            simulations[0].totals.events += 1;
+        }
         if self.next_sample == Some(start) {
             self.next_sample = simulations
                 .iter_mut()
@@ -101,7 +110,7 @@ impl<'a> WindowCoordinator<'a> {
 
     /// Time of the next event that belongs to no node.
     fn next_global_event(&self) -> Time {
-        [self.next_sample, self.next_deadlock_check, self.next_link_change]
+        [self.next_bound, self.next_sample, self.next_deadlock_check, self.next_link_change]
             .into_iter()
             .flatten()
             .fold(Time::NEVER, Time::min)

@@ -137,6 +137,16 @@ pub(crate) fn arrivals_end(start: Time, stop: Option<Time>, max_arrivals: Option
     })
 }
 
+/// Number of arrivals below which their rate is undefined: the time from the first to the last is short.
+pub(crate) const LEAST_ARRIVALS: usize = 10;
+
+/// Returns the last arrival up to `limit`, or `None` if there are fewer than [`LEAST_ARRIVALS`].
+pub(crate) fn last_of_many(arrivals: impl Iterator<Item = Time>, limit: Time) -> Option<Time> {
+    let arrivals = arrivals.take_while(|arrival| *arrival <= limit);
+    let (count, last) = arrivals.fold((0, Time::ZERO), |(count, _), arrival| (count + 1, arrival));
+    (count >= LEAST_ARRIVALS).then_some(last)
+}
+
 /// Ends an arrival process after `max_arrivals` arrivals or at `stop`; if neither is given, one
 /// second after `start`.
 pub(crate) fn limit_arrivals<T: Iterator<Item = Time>>(

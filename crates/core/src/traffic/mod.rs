@@ -77,6 +77,20 @@ pub trait Workload {
     fn demands(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
         Ok(Vec::new())
     }
+
+    /// Returns the last arrival up to `limit`, if many flows arrive one after another at a mean rate.
+    fn last_arrival(
+        &self,
+        _context: &WorkloadContext<'_>,
+        _limit: Time,
+    ) -> Result<Option<Time>, Problem> {
+        Ok(None)
+    }
+
+    /// Returns the end of random arrivals if it is a default: neither a time nor a number ends them.
+    fn default_end(&self) -> Option<Time> {
+        None
+    }
 }
 
 impl WorkloadContext<'_> {

@@ -4,7 +4,10 @@
 //! call are drawn when its request is drawn, and in a closed loop each caller has its own random
 //! stream. Every transport therefore sees the same calls, whatever their completion times.
 
-use super::arrivals::{ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, limit_arrivals};
+use super::arrivals::{
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
+    limit_arrivals,
+};
 use super::host_pairs::{HostPairs, HostRoles, PairSampler};
 use super::{Dependencies, FlowStream, WorkloadContext, WorkloadEstimate, flow_between};
 use crate::base::random::Random;
@@ -142,6 +145,36 @@ impl CallPattern {
         })
     }
 
+    /// Returns the last call of an open loop, if it has many.
+    pub(crate) fn last_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+        calls: &dyn CallDistribution,
+    ) -> Result<Option<Time>, Problem> {
+        let Some(fraction) = self.load else { return Ok(None) };
+        let (rate, _) = self.call_rate(context, fraction, calls)?;
+        Ok(last_of_many(self.arrivals(context, 1.0 / rate), limit))
+    }
+
+    /// Returns the end of the calls of an open loop if it is a default.
+    pub(crate) fn default_end(&self) -> Option<Time> {
+        let has_default = self.load.is_some() && self.stop.is_none() && self.calls.is_none();
+        has_default.then(|| arrivals_end(self.start, None, None))
+    }
+
+    /// Returns the arrivals of calls of an open loop.
+    fn arrivals(
+        &self,
+        context: &WorkloadContext<'_>,
+        mean_inter_arrival: f64,
+    ) -> impl Iterator<Item = Time> + Send + use<> {
+        let inter_arrival =
+            InterArrival::Exponential(mean_inter_arrival, context.random("arrivals"));
+        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
+        limit_arrivals(arrivals, self.start, self.stop, self.calls)
+    }
+
     fn call_rate(
         &self,
         context: &WorkloadContext<'_>,
@@ -167,17 +200,12 @@ impl CallPattern {
         calls: Box<dyn CallDistribution>,
         mean_inter_arrival: f64,
     ) -> impl Iterator<Item = FlowSpec> + Send + use<> {
-        let inter_arrival =
-            InterArrival::Exponential(mean_inter_arrival, context.random("arrivals"));
-        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
         let mut pair_stream = context.random("pairs");
         let mut call_stream = context.random("calls");
-        (0..).zip(limit_arrivals(arrivals, self.start, self.stop, self.calls)).map(
-            move |(number, start)| {
-                let (source, target) = pairs.sample(&mut pair_stream);
-                request(number, calls.sample(&mut call_stream), flow_between(source, target, start))
-            },
-        )
+        (0..).zip(self.arrivals(context, mean_inter_arrival)).map(move |(number, start)| {
+            let (source, target) = pairs.sample(&mut pair_stream);
+            request(number, calls.sample(&mut call_stream), flow_between(source, target, start))
+        })
     }
 
     /// Returns a closed loop and the first requests of its callers.
@@ -199,11 +227,7 @@ impl CallPattern {
             pairs,
             calls,
             think: self.think,
-            stop: match (self.stop, self.calls) {
-                (Some(stop), _) => stop,
-                (None, Some(_)) => Time::NEVER,
-                (None, None) => self.start + Duration::from_millis(1000),
-            },
+            stop: arrivals_end(self.start, self.stop, self.calls),
             max_calls: self.calls.unwrap_or(u64::MAX),
         };
         let first = 0..closed_loop.callers.len() as u64;

@@ -24,6 +24,7 @@ mod invariants;
 mod liveness;
 mod loads;
 mod lossless;
+mod measured_interval;
 mod oracles;
 mod pauses;
 mod pcp;

@@ -106,3 +106,27 @@ fn links_that_are_offered_more_than_they_carry() {
         json!({ "workload": { "interval": "1 s" } }),
     );
 }
+
+#[test]
+fn arrivals_into_an_empty_network_that_end_by_default() {
+    let sizes = json!({ "kind": "fixed", "size": "20 KB" });
+    let poisson = json!({
+        "topology": { "kind": "dumbbell", "rate": "100 Mbps" }, "transport": "dctcp",
+        "time_limit": "100 ms", "workload": { "kind": "poisson", "load": 0.5, "sizes": sizes },
+    });
+    let words = "the network starts empty, and all flows of the first 100 ms count";
+    for remedy in [
+        json!({ "workload": { "stop": "100 ms" } }),
+        json!({ "workload": { "flows": 10 } }),
+        json!({ "warm_up": "10 ms" }),
+    ] {
+        assert_warns(&poisson, words, remedy.clone());
+        assert_warns(&with(&poisson, json!({ "model": "srpt" })), words, remedy);
+    }
+    let mut calls = poisson;
+    calls["workload"] = json!({
+        "kind": "rpc", "request": sizes, "response": sizes, "pattern": { "load": 0.5 },
+    });
+    assert_warns(&calls, words, json!({ "workload": { "pattern": { "calls": 10 } } }));
+    assert_warns(&calls, words, json!({ "workload": { "pattern": { "stop": "1 ms" } } }));
+}

@@ -1,5 +1,6 @@
 //! Counters of a port, which must add up.
 
+use super::Port;
 use crate::base::units::Time;
 use crate::model::packet::Kind;
 
@@ -39,10 +40,60 @@ impl Counters {
         self.accounted = now;
     }
 
+    /// Returns `queue_area` at `now`, with a backlog of `bytes` since the last change.
+    fn queue_area_at(&self, bytes: u64, now: Time) -> u128 {
+        self.queue_area + u128::from(bytes) * u128::from(now.since(self.accounted).0)
+    }
+
     /// Counts the start of a transmission.
     pub fn depart(&mut self, kind: Kind, bytes: u16) {
         self.departed += 1;
         self.data += u64::from(!kind.is_control());
         self.bytes += u64::from(bytes);
+    }
+}
+
+/// Counters of a port at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortTotals {
+    /// Packets whose transmission has started.
+    pub departed: u64,
+    /// Bytes of `departed`.
+    pub bytes: u64,
+    /// Packets that were marked.
+    pub marked: u64,
+    /// Packets that the queue or the shared buffer dropped.
+    pub dropped: u64,
+    /// Pauses of all classes that have begun.
+    pub pauses: u64,
+    /// Integral of the backlog over time, in byte-picoseconds.
+    pub queue_area: u128,
+}
+
+impl PortTotals {
+    /// Returns the totals of a port that no longer changes, or that has been read at `now`.
+    pub fn of(port: &Port, now: Time) -> Self {
+        let Counters { departed, bytes, marked, dropped, .. } = port.counters;
+        Self {
+            departed,
+            bytes,
+            marked,
+            dropped,
+            pauses: port.pauses.iter().map(|pauses| pauses.count).sum(),
+            queue_area: port.counters.queue_area_at(port.transmitter.waiting.bytes, now),
+        }
+    }
+
+    /// Returns the totals since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            departed: self.departed - earlier.departed,
+            bytes: self.bytes - earlier.bytes,
+            marked: self.marked - earlier.marked,
+            dropped: self.dropped - earlier.dropped,
+            pauses: self.pauses - earlier.pauses,
+            queue_area: self.queue_area - earlier.queue_area,
+        }
     }
 }

@@ -9,7 +9,7 @@ pub mod service;
 #[cfg(test)]
 mod tests;
 
-use self::counters::Counters;
+use self::counters::{Counters, PortTotals};
 pub use self::observer::Hop;
 use self::observer::Observer;
 use self::pause_state::PauseState;
@@ -491,6 +491,12 @@ impl Port {
     pub fn transmitted(&mut self, now: Time) -> u64 {
         self.advance_to(now);
         self.counters.bytes
+    }
+
+    /// Returns the counters at `now`.
+    pub fn totals(&mut self, now: Time) -> PortTotals {
+        self.advance_to(now);
+        PortTotals::of(self, now)
     }
 
     /// Brings the counters up to the end of the run and asserts that they add up. Returns the number

@@ -184,7 +184,9 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn merge(&mut self, mut other: Self) {
         let other_number = other.partition.number;
         let Self { graph, network, partition, .. } = self;
-        network.absorb(&mut other.network, graph, |node| partition.owner(node) == other_number);
+        let is_other = |node| partition.owner(node) == other_number;
+        network.absorb(&mut other.network, graph, is_other);
+        self.measured.absorb(&other.measured, |link| is_other(graph.links[link].from));
         for (number, slot) in other.network.flows() {
             let own_slot = network.slot_or_join(number);
             self.flows.merge(own_slot as usize, &mut other.flows, slot as usize);

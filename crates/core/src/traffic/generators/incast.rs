@@ -5,7 +5,8 @@ use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::traffic::arrivals::{
-    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, limit_arrivals,
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
+    limit_arrivals,
 };
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::estimate::payload;
@@ -55,10 +56,9 @@ impl Workload for Config {
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
         let events = IncastEvents::new(self, context)?;
         let (inter_arrival, load) = self.inter_arrival(context)?;
-        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
         let mut pairs = context.random("pairs");
-        let flows = limit_arrivals(arrivals, self.start, self.stop, self.events)
-            .flat_map(move |start| events.flows(start, &mut pairs));
+        let flows =
+            self.arrivals(inter_arrival).flat_map(move |start| events.flows(start, &mut pairs));
         let size = Some(self.size);
         let flows = (0..).zip(flows).map(move |(id, flow)| FlowSpec { id, size, ..flow });
         Ok(FlowStream {
@@ -78,6 +78,14 @@ impl Workload for Config {
         let flows = f64::from(self.fan_in);
         let batch = (flows, payload(flows, Some(self.size)));
         Ok(WorkloadEstimate::from_rate(1.0 / gap, batch, self.start, self.stop, self.events))
+    }
+
+    fn last_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<Option<Time>, Problem> {
+        Ok(last_of_many(self.arrivals(self.inter_arrival(context)?.0), limit))
     }
 
     fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
@@ -107,6 +115,11 @@ impl Workload for Config {
 }
 
 impl Config {
+    fn arrivals(&self, inter_arrival: InterArrival) -> impl Iterator<Item = Time> + Send + use<> {
+        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
+        limit_arrivals(arrivals, self.start, self.stop, self.events)
+    }
+
     /// Offered load as a fraction of the reference, with the flows of an event as one arrival.
     fn offered_load(&self, context: &WorkloadContext<'_>, fraction: f64) -> OfferedLoad {
         let flows = f64::from(self.fan_in);

@@ -91,6 +91,23 @@ impl Workload for Config {
         }
         Ok(demands)
     }
+
+    fn last_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<Option<Time>, Problem> {
+        let mut last = None;
+        for (i, part) in self.parts.iter().enumerate() {
+            let of_part = part.last_arrival(&part_context(context, i), limit);
+            last = last.max(of_part.map_err(|problem| problem.within(&format!("parts[{i}]")))?);
+        }
+        Ok(last)
+    }
+
+    fn default_end(&self) -> Option<Time> {
+        self.parts.iter().filter_map(|part| part.default_end()).max()
+    }
 }
 
 /// Returns the inputs of a part, with a seed of its own.

@@ -8,7 +8,8 @@ use crate::model::graph::{Graph, Paths};
 use crate::model::ideal_fct::ideal_fct;
 use crate::model::packet::Format;
 use crate::traffic::arrivals::{
-    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, limit_arrivals,
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
+    limit_arrivals,
 };
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::host_pairs::{HostPairs, PairSampler};
@@ -78,11 +79,7 @@ impl Workload for Config {
         let mut size_stream = context.random("sizes");
         let mut deadlines =
             self.deadlines.as_ref().map(|deadlines| DeadlineSampler::new(deadlines, context));
-        let inter_arrival =
-            InterArrival::with_mean(1.0 / rate, self.gap_shape, context.random("arrivals"));
-        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
-        let flows = (0..).zip(limit_arrivals(arrivals, self.start, self.stop, self.flows));
-        let flows = flows.map(move |(id, start)| {
+        let flows = (0..).zip(self.arrivals(rate, context)).map(move |(id, start)| {
             let (source, target) = pairs.sample(&mut pair_stream);
             let size = sizes.sample(&mut size_stream);
             let mut spec = FlowSpec { id, size: Some(size), ..flow_between(source, target, start) };
@@ -125,9 +122,35 @@ impl Workload for Config {
             may_exceed: self.allow_overload,
         }])
     }
+
+    fn last_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<Option<Time>, Problem> {
+        let (_, load) = self.sizes_and_load(context)?;
+        let (rate, _) = load.arrival_rate(context, "flows")?;
+        Ok(last_of_many(self.arrivals(rate, context), limit))
+    }
+
+    fn default_end(&self) -> Option<Time> {
+        let has_default = self.stop.is_none() && self.flows.is_none();
+        has_default.then(|| arrivals_end(self.start, None, None))
+    }
 }
 
 impl Config {
+    fn arrivals(
+        &self,
+        rate: f64,
+        context: &WorkloadContext<'_>,
+    ) -> impl Iterator<Item = Time> + Send + use<> {
+        let inter_arrival =
+            InterArrival::with_mean(1.0 / rate, self.gap_shape, context.random("arrivals"));
+        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
+        limit_arrivals(arrivals, self.start, self.stop, self.flows)
+    }
+
     fn sizes_and_load(
         &self,
         context: &WorkloadContext<'_>,

@@ -2,7 +2,7 @@
 
 use crate::base::random::Random;
 use crate::base::schema::{Problem, fraction, positive};
-use crate::base::units::{Bytes, Duration};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::Reply;
 use crate::traffic::rpc_calls::{self, Call, CallPattern};
 use crate::traffic::sizes::{self, SizeDistribution};
@@ -44,6 +44,21 @@ impl Workload for Config {
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let calls = self.call_distribution(context)?;
         self.pattern.estimate(context, &calls).map_err(|problem| problem.within("pattern"))
+    }
+
+    fn last_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<Option<Time>, Problem> {
+        let calls = self.call_distribution(context)?;
+        self.pattern
+            .last_arrival(context, limit, &calls)
+            .map_err(|problem| problem.within("pattern"))
+    }
+
+    fn default_end(&self) -> Option<Time> {
+        self.pattern.default_end()
     }
 }
 

@@ -416,6 +416,61 @@ fn arrivals_stop_after_one_second_by_default() {
 }
 
 #[test]
+fn last_arrival_is_that_of_the_flows() {
+    let graph = network(&json!("dumbbell"));
+    let context = WorkloadContext { graph: &graph, format: &FORMAT, seed: 3 };
+    let sizes = json!({"kind": "fixed", "size": "100 KB"});
+    let poisson = |bounds: Value| {
+        let mut workload = json!({"kind": "poisson", "load": 0.4, "sizes": sizes});
+        workload.as_object_mut().unwrap().extend(bounds.as_object().unwrap().clone());
+        workload
+    };
+    let calls = json!({
+        "kind": "rpc", "request": sizes, "response": sizes, "pattern": {"load": 0.2, "calls": 200},
+    });
+    let incast = json!({"kind": "incast", "fan_in": 3, "size": "1 KB", "load": 0.1, "events": 150});
+    let long_lived = json!({"kind": "long_lived", "start": "9 s"});
+    let mixed = json!({
+        "kind": "mixed",
+        "parts": [poisson(json!({"stop": "100 ms"})), poisson(json!({"flows": 300}))],
+    });
+    let last = |workload: &Value, limit| {
+        Config::read(workload).unwrap().last_arrival(&context, limit).unwrap()
+    };
+    for workload in [poisson(json!({"flows": 10})), calls.clone(), incast, mixed] {
+        let expected = flows(&workload, &graph, 3).last().unwrap().start;
+        assert_eq!(last(&workload, Time::NEVER), Some(expected), "{workload}");
+    }
+    // Long-lived flows have no rate of arrivals, and 9 arrivals are too few.
+    let with_long_lived = json!({"kind": "mixed", "parts": [long_lived.clone(), calls]});
+    assert!(
+        last(&with_long_lived, Time::NEVER).unwrap() < Time::ZERO + Duration::from_millis(9000)
+    );
+    for workload in [long_lived, poisson(json!({"flows": 9}))] {
+        assert_eq!(last(&workload, Time::NEVER), None, "{workload}");
+    }
+    let limit = Time::ZERO + Duration::from_millis(100);
+    assert!(last(&poisson(json!({})), limit).unwrap() <= limit);
+}
+
+#[test]
+fn only_random_arrivals_without_a_stop_or_a_number_end_by_default() {
+    let sizes = json!({"kind": "fixed", "size": "100 KB"});
+    let poisson = json!({"kind": "poisson", "load": 0.4, "sizes": sizes, "start": "1 s"});
+    let end = |workload: &Value| Config::read(workload).unwrap().default_end();
+    let two_seconds = Some(Time::ZERO + Duration::from_millis(2000));
+    assert_eq!(end(&poisson), two_seconds);
+    assert_eq!(end(&json!({"kind": "mixed", "parts": [poisson]})), two_seconds);
+    let closed_loop = json!({
+        "kind": "rpc", "request": sizes, "response": sizes, "pattern": {"outstanding": 1},
+    });
+    let incast = json!({"kind": "incast", "fan_in": 3, "size": "1 KB", "interval": "1 ms"});
+    for workload in [closed_loop, incast] {
+        assert_eq!(end(&workload), None, "{workload}");
+    }
+}
+
+#[test]
 fn invalid_workloads_are_rejected() {
     let graph = network(&json!({"kind": "dumbbell", "senders": 2, "receivers": 2}));
     let error = |value: Value| match open(&value, &graph, 1) {

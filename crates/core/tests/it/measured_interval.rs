@@ -1,0 +1,104 @@
+//! Counters of links from the end of the warm-up to the last arrival.
+
+use serde_json::{Value, json};
+
+use crate::common::{as_in_papers, run, try_run_in_partitions, with};
+
+/// Every millisecond two hosts send a packet each to host 0, 200 times: at 0, 1, …, 199 ms.
+fn periodic() -> Value {
+    as_in_papers(&json!({
+        "topology": { "kind": "star", "hosts": 3, "rate": "10 Gbps", "delay": "1 us" },
+        "transport": "dctcp", "warm_up": "50 ms",
+        "workload": {
+            "kind": "incast", "fan_in": 2, "size": "1000 B", "target": 0, "interval": "1 ms",
+            "events": 200,
+        },
+    }))
+}
+
+fn link(scenario: &Value, name: &str) -> (Value, Value) {
+    let summary = run(scenario).summary;
+    let links = summary["links"].as_array().unwrap();
+    let link = links.iter().find(|link| link["name"] == name).unwrap();
+    (link.clone(), summary["measured"].clone())
+}
+
+fn assert_near(value: &Value, expected: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value / expected - 1.0).abs() < 1e-9, "{value} instead of {expected}");
+}
+
+#[test]
+fn counters_are_those_between_the_warm_up_and_the_last_arrival() {
+    let (link, bounds) = link(&periodic(), "switch->host0");
+    assert_eq!(bounds, json!({ "from_s": 0.05, "to_s": 0.199 }));
+    // The whole run: 200 events of 2 packets of 1040 B.
+    assert_eq!(link["bytes"], json!(400 * 1040));
+    // The events at 50, 51, …, 198 ms: 149 in 149 ms.
+    let measured = &link["measured"];
+    assert_eq!((&measured["packets"], &measured["bytes"]), (&json!(298), &json!(298 * 1040)));
+    // 2 x 8320 bits a millisecond of 10 Gb/s; the second packet waits for the first, 832 ns.
+    assert_near(&measured["utilisation"], 2.0 * 8320.0 / 1e7);
+    assert_near(&measured["queue_mean_bytes"], 1040.0 * 0.832e-6 / 1e-3);
+    for counter in ["drops", "marks", "pauses"] {
+        assert_eq!(measured[counter], json!(0));
+    }
+}
+
+#[test]
+fn an_interval_that_is_the_whole_run_has_no_counters_of_its_own() {
+    // Nine arrivals are too few for a rate.
+    for change in [json!({ "events": 9 }), json!({ "events": 9, "stop": "1 s" })] {
+        let scenario = with(&periodic(), json!({ "warm_up": "0 s", "workload": change }));
+        let (link, bounds) = link(&scenario, "switch->host0");
+        assert_eq!((&link["measured"], bounds), (&Value::Null, Value::Null));
+    }
+}
+
+#[test]
+fn without_a_last_arrival_counters_are_measured_to_the_end_of_the_run() {
+    let change = json!({ "interval": "10 ms", "events": 9 });
+    let (link, bounds) = link(&with(&periodic(), json!({ "workload": change })), "switch->host0");
+    assert_eq!(bounds["from_s"], json!(0.05));
+    // The last flow ends some microseconds after 80 ms.
+    assert!((0.08..0.0801).contains(&bounds["to_s"].as_f64().unwrap()), "{bounds}");
+    // The events at 50, 60, 70 and 80 ms.
+    assert_eq!(link["measured"]["packets"], json!(8));
+    // The warm-up lasts until after the last arrival, in a run that ends later.
+    let late = with(&periodic(), json!({ "warm_up": "199.0005 ms" }));
+    let (_, bounds) = self::link(&late, "switch->host0");
+    assert_eq!(bounds["from_s"], json!(0.199_000_5));
+    assert!(bounds["to_s"].as_f64().unwrap() < 0.1991);
+}
+
+#[test]
+fn warm_up_without_arrivals_after_it_measures_nothing() {
+    // All flows have finished long before.
+    let (link, bounds) = link(&with(&periodic(), json!({ "warm_up": "2 s" })), "switch->host0");
+    assert_eq!((&link["measured"], bounds), (&Value::Null, Value::Null));
+}
+
+#[test]
+fn every_engine_measures_the_same_counters() {
+    let sizes = json!({ "kind": "pareto", "mean": "40 KB", "shape": 1.3 });
+    let scenario = json!({
+        "topology": {
+            "kind": "leaf_spine", "leaves": 4, "hosts_per_leaf": 8, "spines": 2, "host_rate": "100 Gbps",
+            "fabric_rate": "100 Gbps",
+        },
+        "transport": "dctcp", "warm_up": "20 us", "switch": { "shared_buffer": "400 KB" },
+        "workload": { "kind": "poisson", "load": 0.3, "sizes": sizes, "flows": 2000 },
+    });
+    let of = |engine: &str, parts: u32| {
+        let scenario = as_in_papers(&with(&scenario, json!({ "engine": engine })));
+        let results = try_run_in_partitions([parts, parts], &scenario).unwrap();
+        let links = &results.summary["links"];
+        let drops = |link: &Value| link["measured"]["drops"].as_u64().unwrap();
+        assert!(links.as_array().unwrap().iter().map(drops).sum::<u64>() > 0);
+        format!("{links} {}", results.summary["measured"])
+    };
+    let events = of("events", 1);
+    for parts in [1, 2, 4] {
+        assert!(of("windows", parts) == events, "{parts} parts differ from the event engine");
+    }
+}
