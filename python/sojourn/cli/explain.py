@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from sojourn.cli.shared import (
 
 if TYPE_CHECKING:
     from sojourn.runs.results import Run
+    from sojourn.scenario.reading import Labels, Scenario
 
 
 def explain(
@@ -32,6 +33,10 @@ def explain(
     flow: Annotated[
         int | None, typer.Option(min=0, help="Show the causal chain of this flow.")
     ] = None,
+    alone: Annotated[
+        bool,
+        typer.Option("--alone", help="Also run flows of each size alone, with the same transport."),
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -51,6 +56,8 @@ def explain(
         options = run_options(threads, cluster, memory, fresh)
         runs = comparison.run_all(base, variations, seeds, what=path.name, **options)
         written = _all_flows(runs, out) if flow is None else _one_flow(runs, flow, out)
+        if alone:
+            written += _unloaded(runs, overrides.expand(base, variations), out, options)
     print(f"written to {out}: {', '.join(written)}")
 
 
@@ -87,6 +94,22 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)
     return written + page.write_differences(differences, out)
+
+
+def _unloaded(
+    runs: "Sequence[Run]",
+    schemes: "Sequence[tuple[Labels, Scenario]]",
+    out: Path,
+    options: dict[str, Any],
+) -> list[str]:
+    """Print and write the unloaded FCTs of each scheme; return the files' names."""
+    from sojourn.explain import unloaded
+    from sojourn.show import console
+
+    table = unloaded.unloaded(runs, schemes, what="flows alone", **options)
+    console.show(unloaded.tables(table, list(schemes[0][0])))
+    print("ratios: geometric means; slowdown = unloaded / ideal x FCT / unloaded")
+    return unloaded.write(table, out)
 
 
 def _one_flow(runs: "Sequence[Run]", flow: int, out: Path) -> list[str]:

@@ -69,7 +69,7 @@ pub struct FlowRecord {
     /// Time from the first packet sent until the sender received the acknowledgement of all payload, if there
     /// are acknowledgements.
     pub acked: Option<Duration>,
-    /// Ideal FCT: FCT of the same flow in an otherwise empty network.
+    /// Ideal FCT: at line rate over the idle path, without handshake or slow start.
     pub ideal_fct: Duration,
     /// Payload delivered.
     pub delivered: Bytes,

@@ -1,4 +1,5 @@
-//! Ideal FCT: packets leave back to back at line rate and are stored and forwarded at every hop.
+//! Ideal FCT: packets leave back to back at line rate and are stored and forwarded at every hop of an idle
+//! path, without handshake or slow start.
 
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::packet::Format;

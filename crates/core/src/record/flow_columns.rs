@@ -99,7 +99,8 @@ columns! {
     start_s: f64 = |record: &FlowRecord| record.spec.start.seconds();
     /// Flow completion time in seconds; absent if the flow did not finish.
     fct_s: f64 or NAN = fct_s;
-    /// Ideal FCT in seconds, of the same flow in an otherwise empty network; absent for long-lived flows.
+    /// Ideal FCT in seconds: at line rate over the idle path, without handshake or slow start; absent for
+    /// long-lived flows.
     ideal_fct_s: f64 or NAN = ideal_fct_s;
     /// Slowdown: `fct_s / ideal_fct_s`.
     slowdown: f64 or NAN = |record: &FlowRecord| fct_s(record) / ideal_fct_s(record);

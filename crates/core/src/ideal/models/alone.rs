@@ -1,11 +1,12 @@
-//! Ideal FCT: every flow has the network to itself.
+//! Ideal FCT: every flow is sent at line rate, whatever the others do.
 
 use crate::ideal::allocation::AllocationScheduler;
 use crate::ideal::{Allocation, FluidFlow, FluidLinks, FluidScheduler, Ideal};
 
 crate::parameters! {
-    /// Every flow has the network to itself: a lower bound on the completion time of each flow, at
-    /// any load. Links may carry more than their rate.
+    /// Every flow is sent at line rate, without handshake or slow start, whatever the others do: a
+    /// lower bound on the completion time of each flow, at any load. Links may carry more than their
+    /// rate.
     pub struct Config {}
 }
 
