@@ -129,3 +129,54 @@ def test_the_note_of_a_figure_names_its_widest_interval() -> None:
     )
     assert convergence.note(over_seeds(sure)) is None
     assert convergence.note(pl.DataFrame({"time_s": [1.0], "value": [2.0]})) is None
+
+
+def run_of(logs: metrics.Floats) -> Result:
+    """Create a run with a load and these logarithms of slowdowns, in order of start."""
+    result = make_result((1e-6 * np.exp(logs)).tolist(), simulated_s=1e9)
+    return Result(result.flows, result.samples, result.summary | {"load": "load 0.8"})
+
+
+def test_a_trend_is_the_ratio_of_the_second_half_to_the_first() -> None:
+    # Batches of two around 1, ..., 5 and 1.5, ..., 5.5: both have a variance of 2.5, so that the
+    # error of the difference is sqrt((2.5 + 2.5) / 5) = 1; t(0.975, 8) = 2.306.
+    first = np.array([mean + step for mean in range(1, 6) for step in (-0.5, 0.5)])
+    ratio = convergence.trend([run_of(np.concatenate([first, first + 0.5]))])
+    assert np.log(ratio) == pytest.approx([0.5, 0.5 - 2.306, 0.5 + 2.306], abs=1e-3)
+    seeds = [run_of(np.repeat([1.0, 1.0 + change], 20)) for change in (0.4, 0.5, 0.6)]
+    # Over seeds: a standard error of 0.1 / sqrt(3); t(0.975, 2) = 4.303.
+    reach = 4.303 * 0.1 / math.sqrt(3)
+    expected = [0.5, 0.5 - reach, 0.5 + reach]
+    assert np.log(convergence.trend(seeds)) == pytest.approx(expected, abs=1e-3)
+
+
+def test_stationary_slowdowns_have_no_trend_and_growing_ones_do() -> None:
+    # A correlated stationary process, and one that grows as a queue fills after an empty start.
+    noise = np.random.default_rng(5).normal(0, 0.3, (300, 2000))
+    logs = 1 + signal.lfilter([1.0], [1.0, -0.9], noise)
+    found = [convergence.is_trend(convergence.trend([run_of(row)])) for row in logs]
+    # The standard error of a share of 0.05 of 300 is 0.013.
+    assert np.mean(found) < 0.09
+    filling = 2 * (1 - np.exp(-np.arange(2000) / 700))
+    found = [convergence.is_trend(convergence.trend([run_of(row + filling)])) for row in logs[:50]]
+    assert np.mean(found) > 0.9
+
+
+def test_few_flows_and_workloads_without_a_load_have_no_trend() -> None:
+    assert all(map(math.isnan, convergence.trend([run_of(np.arange(19.0))])))
+    growing = np.arange(100.0) / 10
+    assert convergence.is_trend(convergence.trend([run_of(growing)]))
+    without_load = run_of(growing)
+    without_load.summary["load"] = ""
+    assert not convergence.is_trend(convergence.trend([without_load]))
+    # Lower bounds of unfinished flows may be the reason of shorter times.
+    falling = run_of(growing[::-1])
+    assert convergence.is_trend(convergence.trend([falling]))
+    outcome = pl.Series("outcome", ["finished"] * 99 + ["unfinished"])
+    cut = Result(falling.flows.with_columns(outcome), falling.samples, falling.summary)
+    assert not convergence.is_trend(convergence.trend([cut]))
+    # A change of 5 % gives no warning, even if it is significant.
+    slight = run_of(1 + 0.05 * (np.arange(100) >= 50) + np.tile([0, 1e-3], 50))
+    low = convergence.trend([slight])[1]
+    assert low > 1
+    assert not convergence.is_trend(convergence.trend([slight]))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sojourn
 from conftest import make_result
 from sojourn import Run, metrics
 from sojourn.runs.results import Result
@@ -59,14 +60,40 @@ def test_the_mean_is_a_lower_bound_if_a_flow_is_unfinished(
     assert value <= np.mean([*finished, *(bound + more for bound, more in unfinished)]) + 1e-9
 
 
-def test_one_unfinished_flow_of_ten_marks_the_p99_but_not_the_median() -> None:
-    result = make_result([*[2e-6] * 9, None])
+def test_two_unfinished_flows_of_a_hundred_mark_the_p99_but_not_the_median() -> None:
+    result = make_result([*[2e-6] * 98, None, None])
     assert metrics.fct("p50")(result) == (2e-6, False)
     p99 = metrics.fct("p99")(result)
     assert p99.at_least
-    assert p99.value == pytest.approx(1.0 - 9e-3)
+    # The 99th of 100 values; the flows that started at 98 and 99 ms of 1 s wait 902 and 901 ms.
+    assert p99.value == pytest.approx(1.0 - 99e-3)
     row = metrics.by_size(result, "slowdown").row(0, named=True)
-    assert (row["flows"], row["unfinished"], row["at_least"]) == (10, 1, "mean,p95,p99")
+    assert (row["flows"], row["unfinished"], row["at_least"]) == (100, 2, "mean,p99")
+
+
+@pytest.mark.parametrize(("name", "least"), [("p50", 2), ("p95", 20), ("p99", 100), ("max", 1)])
+def test_a_percentile_needs_flows_beyond_it(name: str, least: int) -> None:
+    # By nearest rank, a percentile p of fewer than 1 / (1 - p) values is the largest.
+    assert metrics.least_flows(name) == least
+    times = [float(number) for number in range(1, least + 1)]
+    enough, few = make_result(times, simulated_s=9e9), make_result(times[1:], simulated_s=9e9)
+    assert metrics.fct(name)(enough).value == max(least - 1, 1)
+    assert math.isnan(metrics.fct(name)(few).value)
+    assert math.isnan(metrics.by_size(few, "fct_s", statistics=[name])[name][0])
+    if least > 1:
+        assert metrics.fct(name, few=True)(few).value == least
+
+
+def test_a_mean_of_maxima_is_not_shown_as_a_p99() -> None:
+    # Lognormal times (sigma 2), 50 flows a seed: the mean of the maxima is 1.66 times the true p99.
+    random = np.random.default_rng(1)
+    results = [
+        make_result(random.lognormal(0, 2, 50).tolist(), simulated_s=1e9) for _ in range(100)
+    ]
+    truth = math.exp(2 * 2.3263)
+    maxima = [metrics.fct("p99", few=True)(result).value for result in results]
+    assert np.mean(maxima) > 1.2 * truth
+    assert all(math.isnan(metrics.fct("p99")(result).value) for result in results)
 
 
 def test_the_bound_of_an_unfinished_flow_is_at_least_its_ideal_fct() -> None:
@@ -186,11 +213,39 @@ def test_the_interval_of_the_mean_equals_students_interval() -> None:
     )
 
 
-@given(st.lists(st.floats(0, 100), min_size=2, max_size=20))
-def test_the_interval_of_the_median_contains_it_and_is_reproducible(values: list[float]) -> None:
-    median, low, high = metrics.bootstrap_median(values, resamples=200)
+@given(st.lists(st.floats(0, 100), min_size=6, max_size=60))
+def test_the_interval_of_the_median_contains_it(values: list[float]) -> None:
+    median, low, high = metrics.median_interval(values)
+    assert median == pytest.approx(np.median(values))
     assert min(values) <= low <= median <= high <= max(values)
-    assert metrics.bootstrap_median(values, resamples=200) == (median, low, high)
+
+
+@pytest.mark.parametrize(
+    ("count", "rank"), [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (20, 6), (100, 40)]
+)
+def test_the_interval_of_the_median_is_by_the_published_ranks(count: int, rank: int) -> None:
+    # Largest k with P(B(n, 1/2) < k) <= 2.5 %: tables of the sign test.
+    _, low, high = metrics.median_interval(range(1, count + 1))
+    assert (low, high) == (rank, count + 1 - rank)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_fewer_than_six_values_give_no_interval_of_the_median(count: int) -> None:
+    # 1 - 2 / 2**5 is 94 %.
+    median, low, high = metrics.median_interval(range(count))
+    assert median == (count - 1) / 2
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+@pytest.mark.parametrize(("count", "coverage"), [(6, 0.969), (10, 0.979), (20, 0.959)])
+def test_the_interval_of_the_median_has_its_coverage(count: int, coverage: float) -> None:
+    # Exactly 1 - 2 P(B < k), whatever the distribution: here a skewed one, whose median is 1.
+    samples = np.random.default_rng(1).lognormal(0, 2, (2000, count))
+    intervals = [metrics.median_interval(sample) for sample in samples]
+    covered = np.mean([low <= 1 <= high for _, low, high in intervals])
+    # The standard error of a share of 0.96 of 2000 is 0.0044.
+    assert covered == pytest.approx(coverage, abs=0.013)
 
 
 def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
@@ -310,3 +365,27 @@ def test_a_series_per_second_is_the_rate_of_a_counter() -> None:
     grown = metrics.series([run], "sent", per_second=True)
     assert grown["time_s"].to_list() == [2.0, 4.0]
     assert grown["value"].to_list() == [10.0, 0.0]
+
+
+def test_counters_of_links_are_measured_from_the_warm_up_to_the_last_arrival() -> None:
+    # Every millisecond a packet of 1040 B; the last arrives at 199 ms, and takes a millisecond of a
+    # link of 10 Mb/s.
+    workload = {"kind": "incast", "fan_in": 1, "size": "1000 B", "target": 0, "interval": "1 ms"}
+    result = sojourn.run(
+        {
+            "environment": "paper",
+            "topology": {"kind": "star", "hosts": 2, "rate": "10 Mbps"},
+            "transport": "dctcp",
+            "warm_up": "100 ms",
+            "workload": workload | {"events": 200},
+        }
+    )
+    link = metrics.link_counters(result, "switch->host0")
+    measured = metrics.measured(link)
+    assert (link["packets"], measured["packets"]) == (200, 99)
+    # 8320 bits a millisecond of 10 Mb/s.
+    assert metrics.utilisation("switch->host0")(result).value == measured["utilisation"]
+    assert measured["utilisation"] == pytest.approx(0.832)
+    whole = metrics.utilisation("switch->host0", whole_run=True)(result).value
+    assert whole == link["utilisation"] < 0.832
+    assert measured["queue_max_bytes"] == link["queue_max_bytes"]

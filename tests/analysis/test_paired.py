@@ -36,7 +36,7 @@ def mean_row(table: pl.DataFrame, metric: str = "FCT mean") -> dict[str, float]:
 
 
 def test_identical_schemes_have_a_ratio_of_exactly_one_without_an_interval() -> None:
-    values = np.random.default_rng(1).exponential(1.0, (4, 30)).tolist()
+    values = np.random.default_rng(1).exponential(1.0, (4, 100)).tolist()
     for seeds in (values, values[:1]):
         table = pairs.ratios(runs_of(one=seeds, other=seeds), buckets=WHOLE)
         rows = table.filter(pl.col("low").is_not_nan())
@@ -65,15 +65,14 @@ def test_twice_the_link_rate_halves_ideal_fcts() -> None:
     table = pairs.ratios(made, by="rate", buckets=WHOLE)
     assert table["same_flows"].all()
     assert table["pairs"].to_list() == [40] * 4
-    assert table.filter(pl.col("metric") != "slowdown mean")["value"].to_list() == pytest.approx(
-        [0.5] * 3, rel=1e-3
-    )
+    for metric in ("FCT mean", "flow by flow"):
+        assert mean_row(table, metric)["value"] == pytest.approx(0.5, rel=1e-3)
     row = mean_row(table)
     assert row["low"] == pytest.approx(row["high"], rel=1e-2)
 
 
 def test_swapped_schemes_have_the_inverse_ratio_and_interval() -> None:
-    values = np.random.default_rng(2).exponential(1.0, (2, 5, 40)).tolist()
+    values = np.random.default_rng(2).exponential(1.0, (2, 5, 100)).tolist()
     made = runs_of(one=values[0], other=values[1])
     table = pairs.ratios(made, buckets=WHOLE)
     swapped = pairs.ratios(made, against="other", buckets=WHOLE)
@@ -215,3 +214,12 @@ def test_a_comparison_prints_and_writes_ratios(
     assert any(starts + sentence in printed for sentence in sentences)
     for name in ("pairs.svg", "pairs.png"):
         assert (out / name).stat().st_size > 1000
+
+
+def test_a_ratio_of_percentiles_needs_flows_beyond_them() -> None:
+    # 99 flows have no p99; two seeds have an interval, with a note on its width.
+    values = np.random.default_rng(1).exponential(1.0, (2, 99)).tolist()
+    table = pairs.ratios(runs_of(one=values, other=values), buckets=WHOLE)
+    assert math.isnan(mean_row(table, "FCT p99")["value"])
+    assert mean_row(table)["value"] == 1.0
+    assert "over two seeds (12.7 standard errors)" in paired_tables.notes(table, "scheme")[0]

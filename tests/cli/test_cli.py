@@ -161,18 +161,39 @@ def test_means_that_have_not_converged_give_one_warning_each(
 def test_the_option_median_reports_medians_over_seeds(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "3"]
+    arguments = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "6"]
     assert cli.invoke([*arguments, "--out", "means"]) == 0
     assert "\nmeans over seeds ± 95 % confidence;" in capsys.readouterr().out
     assert cli.invoke([*arguments, "--median", "--out", "medians"]) == 0
-    assert "\nmedians over seeds ± 95 % confidence, bootstrapped" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "\nmedians over seeds ± 95 % confidence, by order statistics" in printed
     means, medians = (
         pl.read_csv(directory / name / "comparison.csv").filter(size="all", metric="FCT mean")
         for name in ("means", "medians")
     )
     assert means["value"][0] != medians["value"][0]
-    # Bootstrapped bounds lie within the three values, Student's bounds beyond them.
-    assert means["low"][0] < medians["low"][0] < medians["high"][0] < means["high"][0]
+    # The bounds of six values are the smallest and the largest.
+    assert medians["low"][0] < medians["value"][0] < medians["high"][0]
+
+
+def test_medians_of_few_seeds_and_percentiles_of_few_flows_have_a_dash(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = SCENARIO_FILE.replace("flows = 200", "flows = 40")
+    scenario_file.write_text(few, encoding="utf-8")
+    assert cli.invoke(["run", str(scenario_file)]) == 0
+    printed = capsys.readouterr().out
+    assert "-: too few flows for a percentile (least: 100 for p99)" in printed
+    assert re.search(r"^ *all +40 +0 +[\d.]+ µs +[\d.]+ µs +[\d.]+ µs +- *$", printed, re.MULTILINE)
+    arguments = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "5", "--median"]
+    assert cli.invoke([*arguments, "--out", "medians"]) == 0
+    printed = capsys.readouterr().out
+    assert "\nmedians over seeds; too few seeds for an interval (least: 6);" in printed
+    assert "±" not in printed
+    assert "-: too few flows for a percentile (least: 100 for p99)" in printed
+    table = pl.read_csv(directory / "medians" / "comparison.csv").filter(size="all")
+    assert table.filter(metric="FCT p99")["value"].is_nan().all()
+    assert table.filter(metric="FCT mean")["low"].is_nan().all()
 
 
 def test_a_variation_may_have_the_name_of_a_column(

@@ -211,7 +211,8 @@ def test_the_command_prints_and_writes_its_results(
     assert "paces at most at the rate of the link" in printed
     # An unfinished flow gives lower bounds and no ratio.
     (row,) = [line for line in printed.splitlines() if "100 KB to 1 MB" in line]
-    assert re.search(r"ms +≥ \d+ ms +- +.* ms +≥ \d+ ms +-", row)
+    # One flow has no p95.
+    assert re.search(r"ms +≥ \d+ ms +- +- +- +-", row)
     sizes = pl.read_csv(out / "sizes.csv")
     assert sizes["mean_kernel"].to_list()[:2] == [0.2, 0.3]
     content = json.loads((out / "real.json").read_text())

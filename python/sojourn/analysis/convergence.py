@@ -7,12 +7,14 @@ the run: large flows too rare to occur in the run do not widen it.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.analysis.metrics import ALL, Bucket, Floats
+from sojourn.analysis.student import t_quantile
 from sojourn.runs.results import Result
 
 BATCHES = 10
@@ -63,6 +65,59 @@ def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
         bounds = {"value": value, "low": low, "high": high}
         rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": at_least})
     return pl.DataFrame(rows)
+
+
+def trend(results: Sequence[Result]) -> tuple[float, float, float]:
+    """Return the ratio of slowdowns in the second half of the flows to the first, and its bounds.
+
+    The ratio is that of the geometric means of the slowdowns of flows that started in either half
+    of the time from the warm-up to the last arrival. Over seeds its logarithms have Student's
+    interval; the interval of one run is that of the difference of two means, of five batches each.
+    NaN without a load, or with fewer than `BATCHES` flows in a half. Unfinished flows count with
+    lower bounds, so that the ratio is NaN if they make it less than 1.
+    """
+    halves = [half for result in results if (half := _halves(result)) is not None]
+    logs = np.array([second.mean() - first.mean() for first, second in halves])
+    has_bounds = any((result.flows["outcome"] == "unfinished").any() for result in results)
+    if not halves or (has_bounds and logs.mean() < 0):
+        return math.nan, math.nan, math.nan
+    if len(logs) == 1:
+        return _trend_within(*halves[0])
+    value, low, high = map(math.exp, metrics.t_interval(logs))
+    return value, low, high
+
+
+def _halves(result: Result) -> tuple[Floats, Floats] | None:
+    """Return the logarithms of slowdowns of the flows of either half, in order of start."""
+    if not result.summary.get("load"):
+        return None
+    flows = metrics.with_bounds(metrics.timed(result), result, "slowdown")
+    flows = flows.sort("start_s", maintain_order=True)
+    starts, logs = flows["start_s"].to_numpy(), flows["value"].log().to_numpy()
+    if not len(starts):
+        return None
+    first = starts < (metrics.warm_up_s(result) + starts[-1]) / 2
+    halves = logs[first], logs[~first]
+    return halves if min(map(len, halves)) >= BATCHES else None
+
+
+def _trend_within(first: Floats, second: Floats) -> tuple[float, float, float]:
+    """Return the ratio of two halves of a run and its interval, by batches."""
+    batches = [
+        np.array([batch.mean() for batch in np.array_split(half, BATCHES // 2)])
+        for half in (first, second)
+    ]
+    count = BATCHES // 2
+    error = math.sqrt(sum(float(means.var(ddof=1)) for means in batches) / count)
+    reach = t_quantile((1 + 0.95) / 2, 2 * (count - 1)) * error
+    value = float(second.mean() - first.mean())
+    return math.exp(value), math.exp(value - reach), math.exp(value + reach)
+
+
+def is_trend(ratio: tuple[float, float, float]) -> bool:
+    """Return true for a result of `trend` that is significant and differs by over `ONE_RUN`."""
+    value, low, high = ratio
+    return bool(low > 1 or high < 1) and abs(math.log(value)) > ONE_RUN
 
 
 def unsure(table: pl.DataFrame) -> pl.DataFrame:

@@ -206,7 +206,7 @@ class _Pair:
         column, statistic = METRICS[metric]
         unfinished = np.empty(0)
         value, baseline_value = (
-            metrics.statistic_of(statistic, side[column], unfinished).value
+            metrics.reported(statistic, side[column], unfinished).value
             for side in (times, baseline_times)
         )
         return math.log(value / baseline_value)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.metrics import Floats, Metric, Statistic, cumulative, statistic_of, warm_up_s
+from sojourn.analysis.metrics import (
+    Floats,
+    Metric,
+    Statistic,
+    cumulative,
+    reported,
+    statistic_of,
+    warm_up_s,
+)
 from sojourn.runs.results import REQUEST, RESPONSE, Result, Run
 
 
@@ -64,12 +72,13 @@ def _observed(result: Result, kind: str) -> tuple[Floats, Floats]:
     return latencies, result.summary["simulated_s"] - starts
 
 
-def latency(statistic: str, kind: str = "") -> Metric:
+def latency(statistic: str, kind: str = "", *, few: bool = False) -> Metric:
     """Measure the latency of calls in seconds: `mean`, `max` or a percentile.
 
-    An unanswered call counts with its waiting time, a lower bound.
+    An unanswered call counts with its waiting time, a lower bound. `few` is that of `metrics.fct`.
     """
-    return lambda result: statistic_of(statistic, *_observed(result, kind))
+    of = statistic_of if few else reported
+    return lambda result: of(statistic, *_observed(result, kind))
 
 
 def latency_cdf(runs: Iterable[Run], kind: str = "", points: int = 400) -> pl.DataFrame:

@@ -129,7 +129,8 @@ def notes(table: pl.DataFrame, by: str) -> list[str]:
     """Return notes on the ratios, and warnings where unfinished flows may change a ratio."""
     if table.is_empty():
         return []
-    method = "by ten batches of the run's flows" if table["seeds"].max() == 1 else "over seeds"
+    methods = {1: "by ten batches of the run's flows", 2: "over two seeds (12.7 standard errors)"}
+    method = methods.get(max(table["seeds"].to_list()), "over seeds")
     baseline = scheme_name(by, table["against"][0])
     lines = [
         f"ratios to {baseline}{same_flows_note(table)}, 95 % confidence {method}; "

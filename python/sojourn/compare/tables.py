@@ -8,11 +8,16 @@ from rich.text import Text
 
 from sojourn.analysis import metrics
 from sojourn.compare import comparison
-from sojourn.runs.results import Run
+from sojourn.runs.results import Result, Run
 from sojourn.show.console import rich_table
 from sojourn.show.environment import difference_lines, environment_line
 from sojourn.show.intervals import COUNTS, format_value
-from sojourn.show.result import convergence_warnings, scenario_warnings
+from sojourn.show.result import (
+    convergence_warnings,
+    scenario_warnings,
+    too_few_flows,
+    trend_warnings,
+)
 
 
 def comparison_tables(table: pl.DataFrame) -> list[Table]:
@@ -52,16 +57,38 @@ def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) 
         statistic = "one run each, means ± 95 % confidence by ten batches"
         remedy += ", or use the median"
     elif median:
-        statistic = "medians over seeds ± 95 % confidence, bootstrapped"
-        # The least and the greatest of five values enclose the median with 94 % probability.
-        statistic += " (less with fewer than six seeds)" if min(seeds) < 6 else ""
+        statistic = "medians over seeds ± 95 % confidence, by order statistics"
+        if min(seeds) < metrics.LEAST_FOR_MEDIAN:
+            least = metrics.LEAST_FOR_MEDIAN
+            statistic = f"medians over seeds; too few seeds for an interval (least: {least})"
     else:
         statistic = "means over seeds ± 95 % confidence"
         remedy += ", or use --median"
     return [
-        f"{statistic}; slowdown: FCT over ideal FCT",
+        f"{statistic}; slowdown: FCT over ideal FCT, at line rate over the idle path",
         environment_line(runs[0].result),
         *difference_lines(runs, variations[0]),
+        *_few_flows_note(table),
         *scenario_warnings(run.result for run in runs),
         *convergence_warnings(table, labels, remedy),
+        *trend_warnings(_seeds_of_schemes(runs)),
     ]
+
+
+def _few_flows_note(table: pl.DataFrame) -> list[str]:
+    """Return a note if some percentile lacks flows under some scheme, else nothing."""
+    identity = [*comparison.labels(table), "size", "class"]
+    flows = table.filter(pl.col("metric") == "flows", pl.col("value") > 0).select(identity)
+    missing = table.filter(pl.col("value").is_nan()).join(flows, on=identity, how="semi")
+    words = (str(name).rpartition(" ")[2] for name in missing["metric"])
+    names = sorted({word for word in words if word in metrics.STATISTICS})
+    return [too_few_flows(names)] if names else []
+
+
+def _seeds_of_schemes(runs: Iterable[Run]) -> list[list[Result]]:
+    """Return the results of each combination of variations."""
+    groups: dict[str, list[Result]] = {}
+    for run in runs:
+        labels = {name: value for name, value in run.labels.items() if name != "seed"}
+        groups.setdefault(str(labels), []).append(run.result)
+    return list(groups.values())

@@ -16,6 +16,9 @@ from sojourn.show.console import rich_table
 from sojourn.show.environment import environment_line
 from sojourn.show.intervals import format_in_unit
 
+IDEAL_FCT = "that at line rate: packets back to back over the idle path, no handshake or slow start"
+"""Ideal FCT in words."""
+
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
 
@@ -76,7 +79,8 @@ def _link_table(result: Result, most: int = 5) -> Table:
     columns = ("link", "rate", "used", "drops", "marks", "pauses", "queue mean", "max")
     table = rich_table(*columns, title="busiest links")
     queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
-    links = sorted(result.summary["links"], key=lambda link: link["utilisation"], reverse=True)
+    links = [metrics.measured(link) for link in result.summary["links"]]
+    links.sort(key=lambda link: float(link["utilisation"]), reverse=True)
     for link in links[:most]:
         table.add_row(
             link["name"],
@@ -143,15 +147,42 @@ def _notes(result: Result) -> list[Text]:
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if parse_time(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
-    notes.append("slowdown: FCT over ideal FCT, that of the flow without other flows")
+    notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
+    notes += few_flows_notes(metrics.by_size(result, "fct_s"), metrics.by_class(result, "fct_s"))
+    notes += _measured_notes(result)
     met = metrics.deadlines_met()(result)
     if not math.isnan(met.value):
         bound = "at least " if met.at_least else ""
         notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of flows with a deadline met it")
     notes += scenario_warnings([result])
     notes += convergence_warnings_of_run(result)
+    notes += trend_warnings([[result]])
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
+
+
+def _measured_notes(result: Result) -> list[str]:
+    """Return a note on the time in which counters of links are measured, if not the whole run."""
+    if (interval := result.summary.get("measured")) is None:
+        return []
+    start, end = interval["from_s"], interval["to_s"]
+    is_end = end == result.summary["simulated_s"]
+    bounds = [f"from {format_time(start)}"] if start else []
+    bounds.append(f"to {format_time(end)}, {'the end' if is_end else 'the last arrival'}")
+    return [f"links: {' '.join(bounds)}; max: of the whole run"]
+
+
+def few_flows_notes(*tables: pl.DataFrame) -> list[str]:
+    """Return a note if percentiles in tables of `metrics.by_size` lack flows, else nothing."""
+    rows = [row for table in tables for row in table.to_dicts() if row["flows"]]
+    names = [name for name in metrics.STATISTICS if any(math.isnan(row[name]) for row in rows)]
+    return [too_few_flows(names)] if names else []
+
+
+def too_few_flows(names: Iterable[str]) -> str:
+    """Return the note on percentiles that are missing: `names`, such as `p99`."""
+    least = ", ".join(f"{metrics.least_flows(name)} for {name}" for name in names)
+    return f"-: too few flows for a percentile (least: {least})"
 
 
 def _load_notes(result: Result) -> list[str]:
@@ -176,6 +207,21 @@ def convergence_warnings_of_run(result: Result) -> list[str]:
     ]
     remedy = "run for a longer time or more seeds, or use the median"
     return convergence_warnings(pl.concat(rows), ["flows"], remedy)
+
+
+def trend_warnings(groups: Iterable[Sequence[Result]]) -> list[str]:
+    """Return a line if completion times change during runs; a group has the seeds of a scheme."""
+    trends = [convergence.trend(results) for results in groups]
+    trends = [trend for trend in trends if convergence.is_trend(trend)]
+    if not trends:
+        return []
+    value, low, high = max(trends, key=lambda trend: abs(math.log(trend[0])))
+    worst = f"; worst of {len(trends)}" if len(trends) > 1 else ""
+    return [
+        "warning: no steady state: slowdowns of flows that start in the second half are "
+        f"{value:.2f} ({low:.2f} to {high:.2f}) times those of the first{worst}; "
+        "give `warm_up`, or run for a longer time"
+    ]
 
 
 def convergence_warnings(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]:

@@ -183,10 +183,13 @@ def _bucket(text: str) -> Bucket:
 
 
 def _link_metric(link: str, counter: str, busiest_by: str) -> Metric:
-    """Return the metric of a counter of a link; if `link` is empty, of the busiest link."""
+    """Return the metric of a counter of a link; if `link` is empty, of the busiest link.
+
+    Counters are those of `metrics.measured`.
+    """
 
     def measure_link(result: Result) -> Statistic:
-        links = {item["name"]: item for item in result.summary["links"]}
+        links = {item["name"]: metrics.measured(item) for item in result.summary["links"]}
         if link and link not in links:
             names = ", ".join(list(links)[:5])
             raise ScenarioError(

@@ -238,7 +238,9 @@ def _run_baseline(so_far: Tuned, seeds: int, options: Mapping[str, Any]) -> Tria
     trial = _measure(so_far, [_baseline(so_far)], range(seeds), options)[0]
     for name, values in trial.measured.items():
         if not np.isfinite(values).all():
-            raise ScenarioError(f"{name}: the scenario gives no value of this measure")
+            raise ScenarioError(
+                f"{name}: the scenario gives no value of this measure, or has too few flows"
+            )
     return trial
 
 
@@ -260,7 +262,7 @@ def _run_batch(
         for trial in measured:
             missing = [name for name, values in trial.measured.items() if np.isnan(values).any()]
             if missing:
-                why = f"{missing[0]}: the run gives no value of this measure"
+                why = f"{missing[0]}: the run gives no value of this measure, or has too few flows"
                 ended.append(replace(trial, ended=INVALID, why=why, measured={}))
             elif step.stop < seeds and is_surely_worse(
                 trial, so_far.front, so_far.goals, so_far.bounds

@@ -1,6 +1,7 @@
 """Output of `sojourn real`: completion times of Sojourn and of the kernel."""
 
 import json
+import math
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,8 +56,9 @@ def tables(measured: Measured) -> list[Table]:
 def _cells(row: Mapping[str, Any], name: str) -> list[str]:
     kernel = {name: row[f"{name}_kernel"], "at_least": row["at_least_kernel"]}
     times = [screen.cell(values, name, units.format_time) for values in (row, kernel)]
-    is_bound = any("≥" in time for time in times)
-    return [*times, "-" if is_bound else f"{row[f'{name}_ratio']:.3f}"]
+    ratio = row[f"{name}_ratio"]
+    has_ratio = math.isfinite(ratio) and not any("≥" in time for time in times)
+    return [*times, f"{ratio:.3f}" if has_ratio else "-"]
 
 
 def counts(measured: Measured) -> dict[str, tuple[int | None, int | None]]:

@@ -1,7 +1,7 @@
 """Metrics that reduce a run to one number, and their summary over seeds."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import polars as pl
 from sojourn.analysis.metrics.buckets import ALL, Bucket, censored, judged, timed, warm_up_s
 from sojourn.analysis.metrics.statistics import (
     Statistic,
-    bootstrap_median,
     mean,
+    median_interval,
+    reported,
     statistic_of,
     t_interval,
 )
@@ -21,14 +22,19 @@ Metric = Callable[[Result], Statistic]
 """Function from a result to one number."""
 
 
-def fct(statistic: str, bucket: Bucket = ALL) -> Metric:
-    """Measure the FCT in seconds: `mean`, `max` or a percentile such as `p99`."""
-    return lambda result: statistic_of(statistic, *censored(result, bucket, "fct_s"))
+def fct(statistic: str, bucket: Bucket = ALL, *, few: bool = False) -> Metric:
+    """Measure the FCT in seconds: `mean`, `max` or a percentile such as `p99`.
+
+    A percentile of fewer than `least_flows` flows is NaN; with `few`, it is their largest value.
+    """
+    of = statistic_of if few else reported
+    return lambda result: of(statistic, *censored(result, bucket, "fct_s"))
 
 
-def slowdown(statistic: str, bucket: Bucket = ALL) -> Metric:
-    """Measure the slowdown (FCT over ideal FCT): `mean`, `max` or a percentile such as `p99`."""
-    return lambda result: statistic_of(statistic, *censored(result, bucket, "slowdown"))
+def slowdown(statistic: str, bucket: Bucket = ALL, *, few: bool = False) -> Metric:
+    """Measure the slowdown (FCT over ideal FCT), in the form of `fct`."""
+    of = statistic_of if few else reported
+    return lambda result: of(statistic, *censored(result, bucket, "slowdown"))
 
 
 def ratio_of_means(bucket: Bucket = ALL) -> Metric:
@@ -78,18 +84,38 @@ def deadlines_met(bucket: Bucket = ALL) -> Metric:
     return measure_one
 
 
-def utilisation(link: str) -> Metric:
-    """Measure the share of the run during which a link, such as `left->right`, transmitted."""
-    return lambda result: Statistic(float(link_counters(result, link)["utilisation"]))
+def utilisation(link: str, *, whole_run: bool = False) -> Metric:
+    """Measure the share of time during which a link, such as `left->right`, transmitted.
+
+    The time is that of `measured`, or the whole run.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        counters = link_counters(result, link)
+        return Statistic(float((counters if whole_run else measured(counters))["utilisation"]))
+
+    return measure_one
 
 
 def link_counters(result: Result, link: str) -> dict[str, Any]:
-    """Return the counters of one link; raise `KeyError` if there is no such link."""
+    """Return the counters of one link in the whole run.
+
+    Raises `KeyError` if there is no such link.
+    """
     for counters in result.summary["links"]:
         if counters["name"] == link:
             return dict(counters)
     names = ", ".join(counters["name"] for counters in result.summary["links"])
     raise KeyError(f"link {link!r}: no such link; expected one of {names}")
+
+
+def measured(counters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counters of a link, with those from the warm-up to the last arrival.
+
+    These are utilisation, bytes, packets, drops, marks, pauses and the mean queue; others are of
+    the whole run. All are in an ideal, and if flows do not arrive at a mean rate.
+    """
+    return {**counters, **counters.get("measured", {})}
 
 
 def count(name: str) -> Metric:
@@ -149,11 +175,11 @@ def _measured(metric: Metric, result: Result) -> Statistic:
 def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
     """Reduce a table of `measure` to means or medians over seeds, with 95 % confidence bounds.
 
-    The bounds of a mean are Student's, those of a median are by bootstrap. The columns are the
-    labels, `metric`, `value`, `low`, `high`, `seeds` and `at_least`.
+    The bounds of a mean are Student's; those of a median are order statistics, and NaN below six
+    seeds. The columns are the labels, `metric`, `value`, `low`, `high`, `seeds` and `at_least`.
     """
     labels = [name for name in table.columns if name not in ("seed", "value", "at_least")]
-    interval = bootstrap_median if median else t_interval
+    interval = median_interval if median else t_interval
     rows = []
     # Labels are read at once, since reading them from each group dominates the time.
     names = table.select(labels).unique(maintain_order=True).rows(named=True)

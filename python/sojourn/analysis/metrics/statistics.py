@@ -22,12 +22,34 @@ class Statistic(NamedTuple):
 
 STATISTICS = ("mean", "p50", "p95", "p99")
 
+LEAST_FOR_MEDIAN = 6
+"""Least number of values whose median has a 95 % interval: 1 - 2 / 2**6 is 97 %."""
+
 
 def statistic_of(name: str, finished: Floats, unfinished: Floats) -> Statistic:
-    """Return `mean`, `max` or a percentile such as `p99`; `unfinished` holds lower bounds."""
+    """Return `mean`, `max` or a percentile such as `p99`; `unfinished` holds lower bounds.
+
+    A percentile of fewer than `least_flows` values is the largest of them.
+    """
     if name == "mean":
         return mean(finished, unfinished)
     return percentile(finished, unfinished, share_of(name))
+
+
+def least_flows(name: str) -> int:
+    """Return the number of flows from which a percentile is not simply the largest value.
+
+    By nearest rank that is 1 / (1 - p): 100 for `p99`. It is 1 for `mean` and `max`.
+    """
+    share = 0.0 if name in ("mean", "max") else share_of(name)
+    return math.ceil(1 / (1 - share) - 1e-9) if share < 1 else 1
+
+
+def reported(name: str, finished: Floats, unfinished: Floats) -> Statistic:
+    """Return `statistic_of`, or NaN if there are fewer than `least_flows` flows."""
+    if len(finished) + len(unfinished) < least_flows(name):
+        return Statistic(math.nan)
+    return statistic_of(name, finished, unfinished)
 
 
 def share_of(name: str) -> float:
@@ -77,18 +99,26 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float
     return centre, centre - half_width, centre + half_width
 
 
-def bootstrap_median(
-    values: Iterable[float], confidence: float = 0.95, resamples: int = 2000
+def median_interval(
+    values: Iterable[float], confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """Return the median and its bootstrap interval; the random seed is fixed."""
-    data = np.asarray(list(values), dtype=np.float64)
-    centre = float(np.median(data)) if len(data) else math.nan
-    if len(data) < 2:
+    """Return the median and its confidence interval, for any distribution of the values.
+
+    The bounds are order statistics: the k-th smallest and the k-th largest of n values enclose the
+    median with probability 1 - 2 P(B < k), where B is binomial with n and 1/2; k is the largest
+    with at least `confidence`. Without such a k the bounds are NaN, as with fewer than
+    `LEAST_FOR_MEDIAN` values at 95 %: five values enclose the median with 94 % only.
+    """
+    data = np.sort(np.asarray(list(values), dtype=np.float64))
+    count = len(data)
+    centre = float(np.median(data)) if count else math.nan
+    rank, coverage = 0, 1 - 2 / 2**count
+    while coverage >= confidence:
+        rank += 1
+        coverage -= 2 * math.comb(count, rank) / 2**count
+    if rank == 0 or math.isnan(centre):
         return centre, math.nan, math.nan
-    draws = np.random.default_rng(0).choice(data, size=(resamples, len(data)))
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(np.median(draws, axis=1), [tail, 1 - tail])
-    return centre, float(low), float(high)
+    return centre, float(data[rank - 1]), float(data[-rank])
 
 
 def jain(values: Iterable[float]) -> float:

@@ -17,7 +17,7 @@ from sojourn.analysis.metrics.buckets import (
     with_bounds,
 )
 from sojourn.analysis.metrics.measures import terminated
-from sojourn.analysis.metrics.statistics import STATISTICS, Floats, statistic_of
+from sojourn.analysis.metrics.statistics import STATISTICS, Floats, reported
 from sojourn.runs.results import Result, Run
 
 
@@ -30,7 +30,8 @@ def by_size(
     """Return one row per size bucket: number of flows, of unfinished flows, and statistics.
 
     `column` is `fct_s` or `slowdown`; `at_least` names the statistics that are lower bounds.
-    Terminated flows have a column, and are not among `flows`.
+    A percentile of fewer than `least_flows` flows is NaN. Terminated flows have a column, and are
+    not among `flows`.
     """
     return _by("size", result, column, buckets, statistics)
 
@@ -50,7 +51,7 @@ def _by(
     rows = []
     for bucket in buckets:
         finished, unfinished = censored(result, bucket, column)
-        values = {name: statistic_of(name, finished, unfinished) for name in statistics}
+        values = {name: reported(name, finished, unfinished) for name in statistics}
         rows.append(
             {
                 head: bucket.name,

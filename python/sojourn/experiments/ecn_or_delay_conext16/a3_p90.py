@@ -45,7 +45,7 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    measured = metrics.measure(runs, **{"FCT p90": metrics.fct("p90", SMALL)})
+    measured = metrics.measure(runs, **{"FCT p90": metrics.fct("p90", SMALL, few=True)})
     return metrics.across_seeds(measured, median=True)
 
 

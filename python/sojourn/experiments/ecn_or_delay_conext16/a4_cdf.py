@@ -36,7 +36,9 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     curves = metrics.cdf(runs, bucket=SMALL, points=1000).with_columns(metric=pl.lit(DISTRIBUTION))
-    measured = metrics.measure(runs, **{name: metrics.fct(name, SMALL) for name in FRACTIONS})
+    measured = metrics.measure(
+        runs, **{name: metrics.fct(name, SMALL, few=True) for name in FRACTIONS}
+    )
     percentiles = metrics.across_seeds(measured, median=True).with_columns(
         fraction=pl.col("metric").replace_strict(FRACTIONS, return_dtype=pl.Float64)
     )

@@ -48,7 +48,7 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    measured = metrics.measure(runs, **{USED: metrics.utilisation(MIDDLE)})
+    measured = metrics.measure(runs, **{USED: metrics.utilisation(MIDDLE, whole_run=True)})
     dcqcn = measured.filter(scheme="DCQCN").select("load", "seed", dcqcn="value")
     paired = measured.join(dcqcn, on=["load", "seed"], maintain_order="left")
     ratios = paired.filter(pl.col("scheme") != "DCQCN").with_columns(

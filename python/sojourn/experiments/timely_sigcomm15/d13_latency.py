@@ -43,7 +43,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    percentiles = {MEDIAN: calls.latency("p50"), TAIL: calls.latency("p99")}
+    percentiles = {MEDIAN: calls.latency("p50", few=True), TAIL: calls.latency("p99", few=True)}
     numbers = metrics.across_seeds(metrics.measure(runs, **percentiles))
     return pl.concat([calls.latency_cdf(runs), numbers], how="diagonal")
 

@@ -92,7 +92,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    latency = {MEDIAN: calls.latency("p50"), TAIL: calls.latency("p99")}
+    latency = {MEDIAN: calls.latency("p50", few=True), TAIL: calls.latency("p99", few=True)}
     return metrics.across_seeds(metrics.measure(runs, **latency))
 
 
