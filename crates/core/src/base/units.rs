@@ -251,6 +251,14 @@ pub(crate) fn parse_quantity(text: &str, units: &Units) -> Option<u64> {
     u64::try_from(scaled / power).ok()
 }
 
+/// Parses a decimal number, 0 or more, with this unit, such as `0.5 BDP`. Returns `None` for other texts.
+pub(crate) fn parse_multiple(text: &str, unit: &str) -> Option<f64> {
+    let number = text.trim().strip_suffix(unit)?.trim_end();
+    let is_decimal = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    number.parse().ok().filter(|_| is_decimal)
+}
+
 /// Prints `amount` base units with the largest unit that keeps it short: the inverse of
 /// [`parse_quantity`].
 fn format_quantity(amount: u64, units: &Units, f: &mut fmt::Formatter<'_>) -> fmt::Result {

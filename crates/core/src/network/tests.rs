@@ -13,7 +13,7 @@ use crate::network::port::PortConfig;
 use crate::network::routes::Routing;
 use crate::network::switch::config;
 use crate::queueing::blocks::tail_drop::TailDrop;
-use crate::queueing::{Capacity, PortQueue};
+use crate::queueing::{Limit, PortQueue};
 use crate::schedule::Partition;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ struct Ports {
     is_awaited: bool,
     keeps_records: bool,
     loss: fn(LinkId) -> Loss,
-    capacity: Option<Capacity>,
+    capacity: Option<Limit>,
 }
 
 const PORTS: Ports =
@@ -158,7 +158,7 @@ fn paced_senders_receive_departures_on_arrival_as_long_as_they_are_predicted() {
 
 #[test]
 fn a_drop_in_a_paced_host_is_reported_as_departure_and_loss() {
-    let capacity = Some(Capacity::Packets(1));
+    let capacity = Some(Limit::Packets(1));
     let mut bench = Bench::new(Ports { is_awaited: true, capacity, ..PORTS }, &json!({}));
     let packet = bench.start(4, 0);
     let departs: Vec<_> = (0..3).map(|_| bench.send(packet)).collect();
@@ -304,7 +304,7 @@ fn records_split_the_time_of_packets_by_cause() {
 #[test]
 fn lost_packets_free_their_records() {
     let loss = |link| if link == LAST { Loss::Every(2) } else { Loss::None };
-    let capacity = Some(Capacity::Packets(2));
+    let capacity = Some(Limit::Packets(2));
     let ports = Ports { keeps_records: true, loss, capacity, ..PORTS };
     let mut bench = Bench::new(ports, &json!({}));
     let packet = bench.start(0, 0);

@@ -9,12 +9,12 @@ pub mod disciplines;
 mod fifo;
 mod priority_counts;
 
-pub use capacity::Capacity;
+pub use capacity::{Capacity, Limit, LinkScale};
 pub use fifo::{AdmissionGate, Fifo, PacketFifo};
 pub use priority_counts::PriorityCounts;
 
 use crate::base::random::Random;
-use crate::base::units::{Bytes, Rate, Time};
+use crate::base::units::{Bytes, Time};
 use crate::model::packet::{FlowNumber, Packet};
 
 /// Queue of one port. Its kind determines the cost of a hop.
@@ -147,8 +147,8 @@ pub trait Queue: Send {
 
 /// Configuration of a queue discipline.
 pub trait QueueKind {
-    /// Builds the queue of a port whose link has the given rate.
-    fn build(&self, rate: Rate) -> PortQueue;
+    /// Builds the queue of a port.
+    fn build(&self, scale: LinkScale) -> PortQueue;
 
     /// Returns the capacity; `None` if the queue has no limit of its own.
     fn capacity(&self) -> Option<Capacity>;

@@ -13,7 +13,8 @@ use crate::network::port::{Passing, Port, PortConfig};
 use crate::network::routes::Routes;
 use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::TrafficClasses;
-use crate::queueing::disciplines;
+use crate::base::units::Duration;
+use crate::queueing::{LinkScale, disciplines};
 use crate::record::Recorder;
 use crate::router::{self, PortInfo};
 use crate::run::scenario::{Engine, Model, Scenario};
@@ -58,6 +59,8 @@ struct NetworkParts {
     from_host: Vec<bool>,
     passing: Passing,
     is_awaited: bool,
+    /// Base RTT of the longest path.
+    base_rtt: Duration,
 }
 
 impl Scenario {
@@ -73,6 +76,12 @@ impl Scenario {
             return Err(Problem::new(format!("topology.{field}"), message));
         }
         Ok(graph)
+    }
+
+    /// Returns the base RTT of the network's longest path.
+    pub(super) fn base_rtt(&self) -> Duration {
+        let extent = self.topology.extent();
+        extent.map(|extent| extent.base_rtt(&self.packet)).unwrap_or_default()
     }
 
     /// Returns the changes of the network's links, in order of time.
@@ -169,6 +178,7 @@ impl Scenario {
             is_awaited: self.host.flow_limit().is_some()
                 || transports
                     .any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some()),
+            base_rtt: self.base_rtt(),
             traffic,
             buffers,
             router,
@@ -177,13 +187,15 @@ impl Scenario {
 
     /// Builds the port of a link.
     fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
-        let NetworkParts { queues, router, from_host, passing, is_awaited, traffic, .. } = parts;
+        let NetworkParts { queues, router, from_host, passing, is_awaited, traffic, base_rtt, .. } =
+            parts;
         let (link, from_host) = (&graph.links[id], from_host[id]);
         let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
         let info = PortInfo { link: id as LinkId, rate: link.rate };
         let router = router.as_ref().map(|router| router.build(info, random("router")));
         let queue = |[at_switch, at_host]: &[disciplines::Config; 2]| {
-            if from_host { at_host.build(link.rate) } else { at_switch.build(link.rate) }
+            let scale = LinkScale { rate: link.rate, base_rtt: *base_rtt };
+            if from_host { at_host.build(scale) } else { at_switch.build(scale) }
         };
         let config = PortConfig {
             passing: *passing,

@@ -41,7 +41,7 @@ fn check_queues(scenario: &Scenario) -> Result<(), Problem> {
     let packet = scenario.packet.full();
     for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
         let capacity = queue.as_ref().and_then(|queue| queue.capacity());
-        if capacity.is_some_and(|capacity| !capacity.holds(packet)) {
+        if capacity.is_some_and(|capacity| !capacity.may_hold(packet)) {
             let message = format!("must hold at least one packet, which is {packet} on the link");
             return Err(Problem::new(format!("{field}.capacity"), message));
         }

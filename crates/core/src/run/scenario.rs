@@ -185,11 +185,8 @@ impl Scenario {
     /// Returns the queues at switches and at hosts: the given ones, or else those of this transport in the
     /// environment.
     pub(super) fn queues(&self, transport: &controllers::Config) -> [disciplines::Config; 2] {
-        let queue = || self.environment.queue(transport, &self.topology);
-        [
-            self.queue.clone().unwrap_or_else(queue),
-            self.host_queue.clone().unwrap_or_else(|| transport.host_queue()),
-        ]
+        let [switch, host] = self.environment.queues(transport, &self.topology);
+        [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
     }
 
     /// Returns every transport with the field that names it, `transport` first.

@@ -92,14 +92,17 @@ impl Topology for Config {
     }
 
     fn extent(&self) -> Result<Extent, Problem> {
-        let mut delay = self.host_delay;
+        let (mut delay, mut fabric, mut core) = (self.host_delay, 0, 0);
         if self.pods > 1 || self.edges_per_pod > 1 {
             delay += self.fabric_delay;
+            fabric = 2;
         }
         if self.pods > 1 {
             delay += self.core_delay;
+            core = 2;
         }
-        Ok(Extent::new(delay * 2, [self.host_rate, self.fabric_rate, self.core_rate]))
+        let rates = [(self.host_rate, 2), (self.fabric_rate, fabric), (self.core_rate, core)];
+        Ok(Extent::new(delay * 2, rates))
     }
 }
 

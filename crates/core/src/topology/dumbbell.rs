@@ -101,6 +101,6 @@ impl Topology for Config {
             (self.bottleneck_delay.unwrap_or(self.delay), self.delay_trace.as_ref()),
         )?;
         let access = self.longest_delay.unwrap_or(self.delay) + self.delay;
-        Ok(Extent::new(access + delay, [self.rate, rate, back]))
+        Ok(Extent::new(access + delay, [(self.rate, 2), (rate, 1), (back, 0)]))
     }
 }

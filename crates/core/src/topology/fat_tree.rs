@@ -56,6 +56,6 @@ impl Topology for Config {
     }
 
     fn extent(&self) -> Result<Extent, Problem> {
-        Ok(Extent::new(self.delay * 6, [self.rate]))
+        Ok(Extent::new(self.delay * 6, [(self.rate, 6)]))
     }
 }

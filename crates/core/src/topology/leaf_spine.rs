@@ -61,9 +61,10 @@ impl Topology for Config {
     }
 
     fn extent(&self) -> Result<Extent, Problem> {
-        let between = if self.leaves > 1 { self.fabric_delay } else { Duration::ZERO };
+        let (between, links) =
+            if self.leaves > 1 { (self.fabric_delay, 2) } else { (Duration::ZERO, 0) };
         let delay = (self.host_delay + between) * 2;
-        Ok(Extent::new(delay, [self.host_rate, self.fabric_rate]))
+        Ok(Extent::new(delay, [(self.host_rate, 2), (self.fabric_rate, links)]))
     }
 }
 

@@ -87,6 +87,6 @@ impl Topology for Config {
             (self.rate, self.rate_trace.as_ref()),
             (self.delay, self.delay_trace.as_ref()),
         )?;
-        Ok(Extent { has_switches: false, ..Extent::new(delay, [self.rate, rate]) })
+        Ok(Extent { has_switches: false, ..Extent::new(delay, [(self.rate, 0), (rate, 1)]) })
     }
 }

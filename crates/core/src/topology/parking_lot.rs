@@ -57,6 +57,7 @@ impl Topology for Config {
     fn extent(&self) -> Result<Extent, Problem> {
         let access = self.access_delay.unwrap_or(self.delay);
         let delay = access * 2 + self.delay * u64::from(self.bottlenecks);
-        Ok(Extent::new(delay, [self.rate, self.access_rate.unwrap_or(self.rate)]))
+        let access_rate = self.access_rate.unwrap_or(self.rate);
+        Ok(Extent::new(delay, [(self.rate, self.bottlenecks), (access_rate, 2)]))
     }
 }

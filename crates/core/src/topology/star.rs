@@ -33,6 +33,6 @@ impl Topology for Config {
     }
 
     fn extent(&self) -> Result<Extent, Problem> {
-        Ok(Extent::new(self.delay * 2, [self.rate]))
+        Ok(Extent::new(self.delay * 2, [(self.rate, 2)]))
     }
 }

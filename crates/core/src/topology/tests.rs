@@ -163,6 +163,17 @@ fn extents_are_those_of_the_graphs() {
 }
 
 #[test]
+fn the_base_rtt_is_that_of_a_packet_and_its_ack_over_the_longest_path() {
+    let fabric = json!({"kind": "leaf_spine", "host_rate": "10 Gbps", "fabric_rate": "40 Gbps",
+                        "host_delay": "2 us", "fabric_delay": "3 us"});
+    let format = Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40), ..defaults() };
+    // 1000 B and 40 B take 0.8 us and 32 ns at 10 Gb/s, a quarter at 40 Gb/s; two links of each, and 20 us of
+    // propagation delay.
+    let base_rtt = Config::read(&fabric).unwrap().extent().unwrap().base_rtt(&format);
+    assert_eq!(base_rtt, Duration::from_nanos(20_000 + 2 * (832 + 208)));
+}
+
+#[test]
 fn extents_bound_random_delays_and_report_unreadable_files() {
     let table =
         json!({"kind": "dumbbell", "senders": 50, "delay": "5 ms", "longest_delay": "15 ms"});

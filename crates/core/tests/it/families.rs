@@ -12,7 +12,7 @@ use sojourn_core::ideal::models;
 use sojourn_core::model::packet::{Flags, Format, Kind, Packed, Packet};
 use sojourn_core::queueing::Fifo;
 use sojourn_core::queueing::disciplines::{
-    self, Backlog, Capacity, Context, PortQueue, Queue, QueueState, Verdict,
+    self, Backlog, Context, Limit, LinkScale, PortQueue, Queue, QueueState, Verdict,
 };
 use sojourn_core::run::catalogue::catalogue;
 use sojourn_core::traffic::generators;
@@ -273,11 +273,14 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
     }
 }
 
+const SCALE: LinkScale =
+    LinkScale { rate: Rate::from_gbps(10), base_rtt: Duration::from_micros(10) };
+
 /// Runs `visits` through a queue and drains it, in parallel with a FIFO of the expected packets.
-fn run_queue(config: &disciplines::Config, capacity: Capacity, events: &[QueueEvent]) {
+fn run_queue(config: &disciplines::Config, capacity: Limit, events: &[QueueEvent]) {
     let drops_early = matches!(config, disciplines::Config::red(_));
     let drops_first = matches!(config, disciplines::Config::fq_codel(_));
-    let mut queue: Box<dyn Queue> = match config.build(Rate::from_gbps(10)) {
+    let mut queue: Box<dyn Queue> = match config.build(SCALE) {
         PortQueue::OnArrival(admission) => Box::new(Fifo::new(admission)),
         PortQueue::OnDeparture(queue) => queue,
     };
@@ -331,7 +334,7 @@ proptest! {
         events in prop::collection::vec(queue_event(), 0..300),
     ) {
         for (text, capacity) in
-            [("5 packets", Capacity::Packets(5)), ("7777 B", Capacity::Bytes(7777))]
+            [("5 packets", Limit::Packets(5)), ("7777 B", Limit::Bytes(7777))]
         {
             for config in disciplines(text) {
                 run_queue(&config, capacity, &events);
@@ -347,7 +350,7 @@ fn queues_below_their_quiet_threshold_accept_every_packet_unmarked() {
         .into_iter()
         .flatten()
     {
-        let PortQueue::OnArrival(mut admission) = config.build(Rate::from_gbps(10)) else {
+        let PortQueue::OnArrival(mut admission) = config.build(SCALE) else {
             continue;
         };
         let mut random = Random::new(1, "quiet");

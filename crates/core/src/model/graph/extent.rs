@@ -1,7 +1,8 @@
 //! Extent of a network: its longest delay between hosts, and the range of its link rates.
 
-use super::{Graph, LinkId, NodeId};
-use crate::base::units::{Duration, Rate};
+use super::{Graph, Link, LinkId, NodeId};
+use crate::base::units::{Bytes, Duration, Rate};
+use crate::model::packet::Format;
 
 /// Longest delay between hosts and range of the link rates of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub struct Extent {
     /// Longest propagation delay, one way, over the shortest paths in hops from a host that sends to a host
     /// that receives. A bound, if delays are random. The longest, if delays change.
     pub longest_delay: Duration,
+    /// Transmission time of a byte over all links of that path, one after the other.
+    pub byte_time: Duration,
     /// Lowest link rate. The largest rate of a link, if it changes.
     pub slowest: Rate,
     /// Highest link rate.
@@ -18,11 +21,30 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Returns the extent of a network whose links have these rates, one or more.
-    pub fn new<const N: usize>(longest_delay: Duration, rates: [Rate; N]) -> Self {
-        let [slowest, fastest] = range(rates);
-        Self { longest_delay, slowest, fastest, has_switches: true }
+    /// Returns the extent of a network whose links have these rates, each with the number of its links on
+    /// the path of the longest delay.
+    pub fn new<const N: usize>(longest_delay: Duration, rates: [(Rate, u32); N]) -> Self {
+        let [slowest, fastest] = range(rates.map(|(rate, _)| rate));
+        let on_path = rates.map(|(rate, links)| rate.transmit(Bytes(1)) * u64::from(links));
+        let byte_time = on_path.into_iter().fold(Duration::ZERO, |sum, time| sum + time);
+        Self { longest_delay, byte_time, slowest, fastest, has_switches: true }
     }
+
+    /// Returns the RTT of a full packet and its ACK over the longest path in an empty network.
+    pub fn base_rtt(&self, format: &Format) -> Duration {
+        self.longest_delay * 2 + self.byte_time * (format.full().0 + format.ack.0)
+    }
+}
+
+/// Delay of a path, and the transmission time of a byte over its links.
+type PathDelay = (Duration, Duration);
+
+fn path_delay(link: &Link) -> PathDelay {
+    (link.longest_delay(), link.rate.transmit(Bytes(1)))
+}
+
+fn sum(one: PathDelay, other: PathDelay) -> PathDelay {
+    (one.0 + other.0, one.1 + other.1)
 }
 
 /// Lowest and highest rate.
@@ -41,38 +63,39 @@ impl Graph {
     pub fn extent(&self) -> Extent {
         let [slowest, fastest] = range(self.links.iter().map(|link| link.rate));
         let has_switches = self.nodes.iter().any(|node| !node.is_host);
-        Extent { longest_delay: self.longest_delay(), slowest, fastest, has_switches }
+        let (longest_delay, byte_time) = self.longest_delay();
+        Extent { longest_delay, byte_time, slowest, fastest, has_switches }
     }
 
-    /// Longest delay over the shortest paths from a sender to a receiver.
-    fn longest_delay(&self) -> Duration {
+    /// Longest delay over the shortest paths from a sender to a receiver, with the transmission time of a byte.
+    fn longest_delay(&self) -> PathDelay {
         let mut outgoing: Vec<Vec<LinkId>> = vec![Vec::new(); self.nodes.len()];
         for (id, link) in (0..).zip(&self.links) {
             outgoing[link.from as usize].push(id);
         }
         let senders = self.senders.unwrap_or(self.host_count()) as usize;
         // The paths of hosts at one switch differ in their first link only.
-        let mut starts: Vec<(NodeId, NodeId, Duration)> = Vec::new();
+        let mut starts: Vec<(NodeId, NodeId, PathDelay)> = Vec::new();
         for &host in &self.hosts[..senders] {
             let start = match outgoing[host as usize][..] {
                 [only] if !self.nodes[self.links[only as usize].to as usize].is_host => {
                     let link = &self.links[only as usize];
-                    (link.to, host, link.longest_delay())
+                    (link.to, host, path_delay(link))
                 }
-                _ => (host, host, Duration::ZERO),
+                _ => (host, host, PathDelay::default()),
             };
             starts.push(start);
         }
         starts.sort_unstable_by_key(|&(node, _, delay)| (node, std::cmp::Reverse(delay)));
         let receivers = &self.hosts[self.senders.unwrap_or(0) as usize..];
-        let mut longest = Duration::ZERO;
+        let mut longest = PathDelay::default();
         for hosts in starts.chunk_by(|(one, ..), (other, ..)| one == other) {
             let from = self.delays_from(hosts[0].0, &outgoing);
             for receiver in receivers {
                 let Some(delay) = from[*receiver as usize] else { continue };
                 // The farthest host of this switch, other than the receiver.
                 if let Some((.., first)) = hosts.iter().find(|(_, host, _)| host != receiver) {
-                    longest = longest.max(*first + delay);
+                    longest = longest.max(sum(*first, delay));
                 }
             }
         }
@@ -81,12 +104,12 @@ impl Graph {
 
     /// Longest delay over the shortest paths from a node to each node, if a path exists. No path leads
     /// through a host.
-    fn delays_from(&self, start: NodeId, outgoing: &[Vec<LinkId>]) -> Vec<Option<Duration>> {
-        let mut delays: Vec<Option<Duration>> = vec![None; self.nodes.len()];
-        delays[start as usize] = Some(Duration::ZERO);
+    fn delays_from(&self, start: NodeId, outgoing: &[Vec<LinkId>]) -> Vec<Option<PathDelay>> {
+        let mut delays: Vec<Option<PathDelay>> = vec![None; self.nodes.len()];
+        delays[start as usize] = Some(PathDelay::default());
         let mut frontier = vec![start];
         while !frontier.is_empty() {
-            let mut next: Vec<(NodeId, Duration)> = Vec::new();
+            let mut next: Vec<(NodeId, PathDelay)> = Vec::new();
             for &node in &frontier {
                 if node != start && self.nodes[node as usize].is_host {
                     continue;
@@ -95,7 +118,7 @@ impl Graph {
                 for &id in &outgoing[node as usize] {
                     let link = &self.links[id as usize];
                     if delays[link.to as usize].is_none() {
-                        next.push((link.to, before + link.longest_delay()));
+                        next.push((link.to, sum(before, path_delay(link))));
                     }
                 }
             }

@@ -5,7 +5,7 @@ use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Loss;
 use crate::model::packet::Format;
 use crate::queueing::blocks::tail_drop::TailDrop;
-use crate::queueing::{Admission, Capacity, Fifo};
+use crate::queueing::{Admission, Limit, Fifo};
 
 /// A link that transmits a byte in a nanosecond, with a delay of 500 ns.
 fn link() -> Link {
@@ -20,7 +20,7 @@ fn link() -> Link {
     }
 }
 
-fn tail_drop(capacity: Option<Capacity>) -> Box<dyn Admission> {
+fn tail_drop(capacity: Option<Limit>) -> Box<dyn Admission> {
     Box::new(TailDrop(capacity))
 }
 
@@ -196,7 +196,7 @@ fn a_pause_stops_data_and_not_control_packets() {
 
 #[test]
 fn a_packet_beyond_the_capacity_is_dropped() {
-    let capacity = Some(Capacity::Bytes(1_500));
+    let capacity = Some(Limit::Bytes(1_500));
     let mut port = port_with(CONFIG, PortQueue::OnArrival(tail_drop(capacity)));
     let outcomes: Vec<PortOutcome> = (0..3).map(|n| enqueue(&mut port, data(n), 0)).collect();
     assert_eq!(outcomes[1..], [PortOutcome::Waits, PortOutcome::Dropped]);

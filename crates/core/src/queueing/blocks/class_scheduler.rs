@@ -115,8 +115,8 @@ impl ClassScheduler {
 mod tests {
     use super::*;
     use crate::base::random::Random;
-    use crate::base::units::{Rate, Time};
-    use crate::queueing::blocks::fixture::packet;
+    use crate::base::units::Time;
+    use crate::queueing::blocks::fixture::{SCALE, packet};
     use crate::queueing::disciplines::QueueKind;
     use proptest::prelude::*;
 
@@ -136,7 +136,7 @@ mod tests {
         }
 
         fn weighted(discipline: &impl QueueKind, weights: &[u32]) -> Self {
-            let port_queues = weights.iter().map(|_| discipline.build(Rate::from_gbps(10)));
+            let port_queues = weights.iter().map(|_| discipline.build(SCALE));
             Self {
                 classes: ClassScheduler::new(port_queues.collect(), weights),
                 random: Random::new(1, "classes"),

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::flow_queues::{FlowClassifier, FlowQueues, LongestQueueDrop};
 use crate::base::units::Bytes;
 use crate::model::packet::Packet;
-use crate::queueing::{Backlog, Capacity, Context, PacketFifo, Queue};
+use crate::queueing::{Backlog, Context, Limit, PacketFifo, Queue};
 
 /// Size of a full Ethernet frame: the default quantum.
 pub const ETHERNET_FRAME: Bytes = Bytes(1514);
@@ -37,7 +37,7 @@ pub struct DeficitRoundRobin {
 
 impl DeficitRoundRobin {
     /// Creates an empty queue.
-    pub fn new(quantum: Bytes, classifier: FlowClassifier, capacity: Option<Capacity>) -> Self {
+    pub fn new(quantum: Bytes, classifier: FlowClassifier, capacity: Option<Limit>) -> Self {
         Self {
             quantum: quantum.0,
             classifier,
@@ -135,7 +135,7 @@ mod tests {
 
     const LARGEST: u64 = 1500;
 
-    fn round_robin(quantum: u64, capacity: Option<Capacity>) -> QueueFixture<DeficitRoundRobin> {
+    fn round_robin(quantum: u64, capacity: Option<Limit>) -> QueueFixture<DeficitRoundRobin> {
         QueueFixture::new(Box::new(DeficitRoundRobin::new(
             Bytes(quantum),
             FlowClassifier::new(None),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_queue_emptied_by_drops_stays_active() {
-        let mut fixture = round_robin(1500, Some(Capacity::Bytes(1500)));
+        let mut fixture = round_robin(1500, Some(Limit::Bytes(1500)));
         fixture.enqueue(packet(0, 0, 1400));
         assert_eq!(fixture.enqueue(packet(1, 0, 600)).len(), 1, "flow 0 has the longest queue");
         fixture.enqueue(packet(2, 0, 300));
@@ -190,7 +190,7 @@ mod tests {
                 prop::option::weighted(0.6, (0_u32..6, 40_u16..=LARGEST as u16)), 1..300,
             ),
         ) {
-            let mut fixture = round_robin(quantum, Some(Capacity::Bytes(20_000)));
+            let mut fixture = round_robin(quantum, Some(Limit::Bytes(20_000)));
             let (mut arrived, mut departed_or_dropped) = (0, 0);
             for (sequence, step) in (0..).zip(steps) {
                 if let Some((flow, bytes)) = step {

@@ -2,10 +2,14 @@
 
 use crate::base::random::Random;
 use crate::base::schema::defaults;
-use crate::base::units::{Rate, Time};
+use crate::base::units::{Duration, Rate, Time};
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packet};
 use crate::queueing::disciplines::QueueKind;
-use crate::queueing::{Context, PortQueue, Queue};
+use crate::queueing::{Context, LinkScale, PortQueue, Queue};
+
+/// Port of 10 Gb/s in a network with a base RTT of 10 us.
+pub(crate) const SCALE: LinkScale =
+    LinkScale { rate: Rate::from_gbps(10), base_rtt: Duration::from_micros(10) };
 
 /// Creates an ECN-capable packet of `flow`.
 pub(crate) fn packet(flow: FlowNumber, sequence: u32, bytes: u16) -> Packet {
@@ -24,7 +28,7 @@ pub(crate) struct QueueFixture<Q: ?Sized> {
 
 /// Builds the queue of a discipline that decides on departure.
 pub(crate) fn fixture(discipline: &impl QueueKind) -> QueueFixture<dyn Queue> {
-    match discipline.build(Rate::from_gbps(10)) {
+    match discipline.build(SCALE) {
         PortQueue::OnDeparture(queue) => QueueFixture::new(queue),
         PortQueue::OnArrival(_) => panic!("expected a queue that decides on departure"),
     }

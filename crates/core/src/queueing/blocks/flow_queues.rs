@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use super::winner_tree::{WinnerTree, key};
 use crate::base::random::{Random, mix};
 use crate::model::packet::FlowNumber;
-use crate::queueing::{Backlog, Capacity};
+use crate::queueing::{Backlog, Limit};
 
 /// Indices by key. Accessed by key only, so the iteration order does not matter.
 #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
@@ -104,7 +104,7 @@ impl FlowClassifier {
 #[derive(Debug, Default)]
 pub struct LongestQueueDrop {
     /// Capacity and queue lengths; `None` without a limit.
-    lengths: Option<(Capacity, WinnerTree)>,
+    lengths: Option<(Limit, WinnerTree)>,
     /// Number of length changes. Among equally long queues, the one that changed last is the
     /// victim.
     changes: u64,
@@ -112,7 +112,7 @@ pub struct LongestQueueDrop {
 
 impl LongestQueueDrop {
     /// Creates the state of empty queues.
-    pub fn new(capacity: Option<Capacity>) -> Self {
+    pub fn new(capacity: Option<Limit>) -> Self {
         let lengths = capacity.map(|capacity| (capacity, WinnerTree::default()));
         Self { lengths, changes: 0 }
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_victim_has_most_bytes_and_changed_last_among_equals() {
-        let mut limit = LongestQueueDrop::new(Some(Capacity::Packets(3)));
+        let mut limit = LongestQueueDrop::new(Some(Limit::Packets(3)));
         let full = Backlog { bytes: 0, packets: 4 };
         for (index, bytes) in [(0, 1500), (1, 40), (2, 1500)] {
             limit.set_length(index, bytes);

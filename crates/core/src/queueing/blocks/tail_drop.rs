@@ -2,18 +2,18 @@
 
 use crate::base::random::Random;
 use crate::model::packet::Packet;
-use crate::queueing::{Admission, Capacity, QueueState, Verdict};
+use crate::queueing::{Admission, Limit, QueueState, Verdict};
 
-/// Capacity of the queue; `None` for no limit.
+/// Limit of the queue; `None` for none.
 #[derive(Clone, Copy, Debug)]
-pub struct TailDrop(pub Option<Capacity>);
+pub struct TailDrop(pub Option<Limit>);
 
 impl Admission for TailDrop {
     fn accepts_all_below(&self) -> u64 {
         match self.0 {
             None => u64::MAX,
-            Some(Capacity::Bytes(limit)) => limit,
-            Some(Capacity::Packets(_)) => 0,
+            Some(Limit::Bytes(limit)) => limit,
+            Some(Limit::Packets(_)) => 0,
         }
     }
 

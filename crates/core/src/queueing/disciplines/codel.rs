@@ -4,9 +4,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Backlog, Capacity, Context, PortQueue, Queue, QueueKind};
+use super::{Backlog, Capacity, Context, Limit, LinkScale, PortQueue, Queue, QueueKind};
 use crate::base::schema::{Problem, positive};
-use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{Flags, Packet};
 
 crate::parameters! {
@@ -56,8 +56,8 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
-        let Self { law, capacity } = self.clone();
+    fn build(&self, scale: LinkScale) -> PortQueue {
+        let (law, capacity) = (self.law.clone(), scale.limit(self.capacity));
         PortQueue::OnDeparture(Box::new(CoDel { law, capacity, queue: CodelQueue::default() }))
     }
 
@@ -68,7 +68,7 @@ impl QueueKind for Config {
 
 struct CoDel {
     law: ControlLaw,
-    capacity: Option<Capacity>,
+    capacity: Option<Limit>,
     queue: CodelQueue,
 }
 

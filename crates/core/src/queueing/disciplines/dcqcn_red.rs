@@ -1,21 +1,29 @@
 //! RED profile of DCQCN: marks by the instantaneous queue length, without averaging, and does not
 //! drop.
 
-use super::{Backlog, Capacity, PortQueue, QueueKind};
+use super::{Backlog, Capacity, Limit, LinkScale, PortQueue, QueueKind};
 use crate::base::random::Random;
-use crate::base::schema::{Problem, positive, positive_fraction};
-use crate::base::units::{Bytes, Rate};
+use crate::base::schema::{Parameter, Problem, positive_fraction};
+use crate::base::units::Duration;
 use crate::queueing::blocks::marking::{self, MarkAt, MarkingRule};
 use crate::queueing::blocks::tail_drop::TailDrop;
+
+/// Allowed values of a threshold.
+const AMOUNT: &str = "above zero, as an amount of data, a time or a bandwidth-delay product";
 
 crate::parameters! {
     /// RED profile of DCQCN: the marking probability grows with the instantaneous queue length
     /// ([dcqcn15]). By default packets are marked on departure, as explained in [ecndelay16].
     pub struct Config {
         /// Queue length up to which no packet is marked ([dcqcn15]: 5 KB).
-        pub kmin: Bytes = Bytes(5_000);
+        pub kmin: Capacity = Capacity::Bytes(5_000), where |kmin| {
+            if matches!(kmin, Capacity::Packets(_)) { Err(AMOUNT) } else { Ok(()) }
+        };
         /// Queue length above which all packets are marked ([dcqcn15]: 200 KB).
-        pub kmax: Bytes = Bytes(200_000), where positive;
+        pub kmax: Capacity = Capacity::Bytes(200_000), where |kmax| {
+            let is_zero = matches!(kmax, Capacity::Bytes(0) | Capacity::Time(Duration(0)));
+            if is_zero || matches!(kmax, Capacity::Packets(_)) { Err(AMOUNT) } else { Ok(()) }
+        };
         /// Marking probability at `kmax` ([dcqcn15]: 1 %).
         pub pmax: f64 = 0.01, where positive_fraction;
         /// Time of the marking decision.
@@ -24,8 +32,9 @@ crate::parameters! {
         pub capacity: Option<Capacity> = None;
     }
     check |red| {
-        if red.kmin > red.kmax {
-            let message = format!("must not be above kmax, which is {}", red.kmax);
+        if red.kmin.exceeds(red.kmax) {
+            let kmax = red.kmax.show();
+            let message = format!("must not be above kmax, which is {}", kmax.as_str().unwrap_or_default());
             return Err(Problem::new("kmin", message));
         }
         Ok(())
@@ -33,9 +42,14 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
-        let profile = MarkingProfile { kmin: self.kmin.0, kmax: self.kmax.0, pmax: self.pmax };
-        marking::build(profile, self.mark_at, TailDrop(self.capacity))
+    fn build(&self, scale: LinkScale) -> PortQueue {
+        let bytes = |capacity| match scale.limit(Some(capacity)) {
+            Some(Limit::Bytes(bytes)) => bytes,
+            _ => unreachable!("thresholds are not in packets"),
+        };
+        let kmax = bytes(self.kmax);
+        let profile = MarkingProfile { kmin: bytes(self.kmin).min(kmax), kmax, pmax: self.pmax };
+        marking::build(profile, self.mark_at, TailDrop(scale.limit(self.capacity)))
     }
 
     fn capacity(&self) -> Option<Capacity> {

@@ -1,7 +1,6 @@
 //! Drop-tail: FIFO queue that drops arriving packets when it is full.
 
-use super::{Capacity, PortQueue, QueueKind};
-use crate::base::units::Rate;
+use super::{Capacity, LinkScale, PortQueue, QueueKind};
 use crate::queueing::blocks::tail_drop::TailDrop;
 
 crate::parameters! {
@@ -13,8 +12,8 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
-        PortQueue::OnArrival(Box::new(TailDrop(self.capacity)))
+    fn build(&self, scale: LinkScale) -> PortQueue {
+        PortQueue::OnArrival(Box::new(TailDrop(scale.limit(self.capacity))))
     }
 
     fn capacity(&self) -> Option<Capacity> {

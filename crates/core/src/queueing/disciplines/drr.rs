@@ -1,8 +1,8 @@
 //! Deficit round robin over flows.
 
-use super::{Capacity, PortQueue, QueueKind};
+use super::{Capacity, LinkScale, PortQueue, QueueKind};
 use crate::base::schema::positive;
-use crate::base::units::{Bytes, Rate};
+use crate::base::units::Bytes;
 use crate::queueing::blocks::deficit_round_robin::{DeficitRoundRobin, ETHERNET_FRAME};
 use crate::queueing::blocks::flow_queues::FlowClassifier;
 
@@ -22,8 +22,8 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
-        let queue = DeficitRoundRobin::new(self.quantum, FlowClassifier::new(None), self.capacity);
+    fn build(&self, scale: LinkScale) -> PortQueue {
+        let queue = DeficitRoundRobin::new(self.quantum, FlowClassifier::new(None), scale.limit(self.capacity));
         PortQueue::OnDeparture(Box::new(queue))
     }
 

@@ -1,8 +1,8 @@
 //! DCTCP's ECN threshold: marks packets while the queue is longer than K.
 
-use super::{Backlog, Capacity, PortQueue, QueueKind};
+use super::{Backlog, Capacity, Limit, LinkScale, PortQueue, QueueKind};
 use crate::base::random::Random;
-use crate::base::units::Rate;
+use crate::base::units::{Bytes, Rate};
 use crate::queueing::blocks::marking::{self, MarkAt, MarkingRule};
 use crate::queueing::blocks::tail_drop::TailDrop;
 
@@ -14,6 +14,9 @@ crate::parameters! {
         /// packet in transmission. `none`: scales with the link rate, 65 packets of 1500 B at 10
         /// Gb/s ([dctcp10]), at least 20 packets.
         pub threshold: Option<Capacity> = None;
+        /// Minimum of a given `threshold` in bytes: at low rates a time, or a bandwidth-delay product, is
+        /// less than a burst.
+        pub least_threshold: Bytes = Bytes::ZERO;
         /// Time of the marking decision.
         pub mark_at: MarkAt = MarkAt::Arrival;
         /// Capacity in bytes or packets. `none`: no limit of its own.
@@ -22,16 +25,21 @@ crate::parameters! {
 }
 
 impl Config {
-    fn threshold(&self, rate: Rate) -> Capacity {
+    fn threshold(&self, scale: LinkScale) -> Limit {
         const PACKET: u64 = 1500;
-        let packets = 65.0 * rate.bps() / Rate::from_gbps(10).bps();
-        self.threshold.unwrap_or(Capacity::Bytes(PACKET * (packets.round() as u64).max(20)))
+        let by_rate = || {
+            let packets = 65.0 * scale.rate.bps() / Rate::from_gbps(10).bps();
+            Limit::Bytes(PACKET * (packets.round() as u64).max(20))
+        };
+        let given = scale.limit(self.threshold);
+        given.map_or_else(by_rate, |limit| limit.at_least(self.least_threshold))
     }
 }
 
 impl QueueKind for Config {
-    fn build(&self, rate: Rate) -> PortQueue {
-        marking::build(StepMarking(self.threshold(rate)), self.mark_at, TailDrop(self.capacity))
+    fn build(&self, scale: LinkScale) -> PortQueue {
+        let tail_drop = TailDrop(scale.limit(self.capacity));
+        marking::build(StepMarking(self.threshold(scale)), self.mark_at, tail_drop)
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -39,13 +47,13 @@ impl QueueKind for Config {
     }
 }
 
-struct StepMarking(Capacity);
+struct StepMarking(Limit);
 
 impl MarkingRule for StepMarking {
     fn accepts_all_below(&self) -> u64 {
         match self.0 {
-            Capacity::Bytes(threshold) => threshold,
-            Capacity::Packets(_) => 0,
+            Limit::Bytes(threshold) => threshold,
+            Limit::Packets(_) => 0,
         }
     }
 
@@ -57,12 +65,30 @@ impl MarkingRule for StepMarking {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::schema::Parameter;
+    use crate::base::units::Duration;
+    use serde_json::{Value, json};
+
+    /// Threshold in packets of 1500 B at these rates.
+    fn packets<const N: usize>(config: &Value, gbps: [u64; N]) -> [u64; N] {
+        let config = Config::read(config).unwrap();
+        gbps.map(|gbps| {
+            let scale = LinkScale { rate: Rate::from_gbps(gbps), base_rtt: Duration::ZERO };
+            let Limit::Bytes(bytes) = config.threshold(scale) else { panic!("not in bytes") };
+            bytes / 1500
+        })
+    }
 
     #[test]
     fn the_default_threshold_scales_with_the_link_rate() {
-        let config = Config { threshold: None, mark_at: MarkAt::Arrival, capacity: None };
-        assert_eq!(config.threshold(Rate::from_gbps(10)), Capacity::Bytes(65 * 1500));
-        assert_eq!(config.threshold(Rate::from_gbps(40)), Capacity::Bytes(260 * 1500));
-        assert_eq!(config.threshold(Rate::from_gbps(1)), Capacity::Bytes(20 * 1500));
+        assert_eq!(packets(&json!({}), [1, 10, 40]), [20, 65, 260]);
+    }
+
+    #[test]
+    fn a_threshold_as_a_time_scales_above_its_minimum() {
+        // 24 us are 2 packets of 1500 B at 1 Gb/s, 20 at 10 Gb/s and 200 at 100 Gb/s.
+        let config = json!({ "threshold": "24 us", "least_threshold": "30 KB" });
+        assert_eq!(packets(&config, [1, 10, 100]), [20, 20, 200]);
+        assert_eq!(packets(&json!({ "threshold": "24 us" }), [1, 10, 100]), [2, 20, 200]);
     }
 }

@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Backlog, Capacity, Context, PacketFifo, PortQueue, Queue, QueueKind};
-use crate::base::units::Rate;
+use super::{Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind};
 use crate::model::packet::{FlowNumber, Packet};
 use crate::queueing::blocks::calendar_queue::CalendarQueue;
 use crate::queueing::blocks::flow_queues::{FlowQueues, LongestQueueDrop};
@@ -55,15 +54,15 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
+    fn build(&self, scale: LinkScale) -> PortQueue {
         PortQueue::OnDeparture(Box::new(FairQueueing {
             weights: self.weights.clone(),
             max_weight: self.weights.values().fold(1.0, |max, weight| weight.max(max)),
             rounds_per_byte: RoundsPerByte::default(),
             flows: FlowQueues::default(),
             finish_rounds: CalendarQueue::default(),
-            equally_shared: self.capacity.filter(|_| self.room == BufferSharing::Equal),
-            limit: LongestQueueDrop::new(self.capacity),
+            equally_shared: scale.limit(self.capacity).filter(|_| self.room == BufferSharing::Equal),
+            limit: LongestQueueDrop::new(scale.limit(self.capacity)),
             backlog: Backlog::default(),
         }))
     }
@@ -94,7 +93,7 @@ struct FairQueueing {
     /// finish rounds are at most one packet ahead.
     finish_rounds: CalendarQueue,
     /// Capacity that flows share equally, if they do.
-    equally_shared: Option<Capacity>,
+    equally_shared: Option<Limit>,
     limit: LongestQueueDrop,
     backlog: Backlog,
 }

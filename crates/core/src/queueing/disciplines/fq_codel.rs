@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use super::codel::{CodelQueue, ControlLaw};
-use super::{Backlog, Capacity, Context, PortQueue, Queue, QueueKind};
+use super::{Backlog, Capacity, Context, LinkScale, PortQueue, Queue, QueueKind};
 use crate::base::schema::{defaults, positive, positive_if_given};
-use crate::base::units::{Bytes, Rate};
+use crate::base::units::Bytes;
 use crate::model::packet::Packet;
 use crate::queueing::blocks::deficit_round_robin::ETHERNET_FRAME;
 use crate::queueing::blocks::flow_queues::{FlowClassifier, FlowQueues, LongestQueueDrop};
@@ -37,14 +37,14 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
+    fn build(&self, scale: LinkScale) -> PortQueue {
         PortQueue::OnDeparture(Box::new(FqCoDel {
             config: self.clone(),
             classifier: FlowClassifier::new(self.queues),
             flows: FlowQueues::default(),
             new_flows: VecDeque::new(),
             old_flows: VecDeque::new(),
-            limit: LongestQueueDrop::new(self.capacity),
+            limit: LongestQueueDrop::new(scale.limit(self.capacity)),
             backlog: Backlog::default(),
         }))
     }

@@ -15,7 +15,7 @@ pub mod strict_priority;
 
 pub use crate::queueing::blocks::marking::MarkAt;
 pub use crate::queueing::{
-    Admission, Backlog, Capacity, Context, PacketFifo, PortQueue, PriorityCounts, Queue, QueueKind,
+    Admission, Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, PriorityCounts, Queue, QueueKind,
     QueueState, Verdict,
 };
 

@@ -3,8 +3,8 @@
 //! Source: [pfabric13] §4.2; ties and the limit in bytes as in the authors' ns-2 module. The
 //! smaller number is the better priority. Packets without a priority (ACKs) have priority 0.
 
-use super::{Backlog, Capacity, Context, PortQueue, PriorityCounts, Queue, QueueKind};
-use crate::base::units::{Bytes, Rate};
+use super::{Backlog, Capacity, Context, Limit, LinkScale, PortQueue, PriorityCounts, Queue, QueueKind};
+use crate::base::units::Bytes;
 use crate::model::packet::Packet;
 use crate::queueing::blocks::priority_store::PriorityStore;
 
@@ -27,9 +27,9 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
+    fn build(&self, scale: LinkScale) -> PortQueue {
         PortQueue::OnDeparture(Box::new(PFabric {
-            capacity: self.capacity,
+            capacity: scale.limit(self.capacity),
             packets: PriorityStore::new(self.starvation_prevention),
             backlog: Backlog::default(),
             priority_counts: PriorityCounts::new(&self.census),
@@ -43,7 +43,7 @@ impl QueueKind for Config {
 
 /// State of a queue.
 struct PFabric {
-    capacity: Option<Capacity>,
+    capacity: Option<Limit>,
     packets: PriorityStore,
     backlog: Backlog,
     priority_counts: Option<PriorityCounts>,
@@ -109,11 +109,12 @@ mod tests {
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Time;
     use crate::model::packet::{FlowNumber, Format, Header, Kind};
+    use crate::queueing::blocks::fixture::SCALE;
     use proptest::prelude::*;
     use serde_json::json;
 
     fn queue(config: &serde_json::Value) -> Box<dyn Queue> {
-        match Config::read(config).unwrap().build(Rate::from_gbps(10)) {
+        match Config::read(config).unwrap().build(SCALE) {
             PortQueue::OnDeparture(queue) => queue,
             PortQueue::OnArrival(_) => panic!("expected a queue that decides on departure"),
         }

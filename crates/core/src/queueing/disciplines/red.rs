@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{Admission, Capacity, PortQueue, QueueKind, QueueState, Verdict};
+use super::{Admission, Capacity, Limit, LinkScale, PortQueue, QueueKind, QueueState, Verdict};
 use crate::base::random::Random;
 use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
 use crate::base::schema::{
@@ -151,8 +151,8 @@ impl Parameter for Threshold {
 }
 
 impl QueueKind for Config {
-    fn build(&self, rate: Rate) -> PortQueue {
-        PortQueue::OnArrival(Box::new(self.build_red(rate)))
+    fn build(&self, scale: LinkScale) -> PortQueue {
+        PortQueue::OnArrival(Box::new(self.build_red(scale)))
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -161,7 +161,8 @@ impl QueueKind for Config {
 }
 
 impl Config {
-    fn build_red(&self, rate: Rate) -> Red {
+    fn build_red(&self, scale: LinkScale) -> Red {
+        let rate = scale.rate;
         let mean_packet = self.mean_packet.0 as f64;
         let packets_per_second = rate.bps() / self.mean_packet.bits();
         let weight = self.weight.unwrap_or_else(|| {
@@ -187,7 +188,7 @@ impl Config {
             count: 0.0,
             spacing: if self.wait { 1.0 } else { 0.0 },
             marks_below: if self.ecn { self.mark_up_to } else { 0.0 },
-            capacity: self.capacity,
+            capacity: scale.limit(self.capacity),
         }
     }
 
@@ -275,7 +276,7 @@ struct Red {
     spacing: f64,
     /// Probability below which ECN-capable packets are marked instead of dropped.
     marks_below: f64,
-    capacity: Option<Capacity>,
+    capacity: Option<Limit>,
 }
 
 impl Red {
@@ -355,6 +356,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::model::packet::{Format, Kind};
+    use crate::queueing::blocks::fixture::SCALE;
     use crate::queueing::disciplines::Backlog;
 
     const RATE: Rate = Rate::from_mbps(200);
@@ -362,7 +364,7 @@ mod tests {
     const PACKET_TIME: Duration = Duration::from_micros(40);
 
     fn red(change: &Value) -> Red {
-        Config::read(change).unwrap().build_red(RATE)
+        Config::read(change).unwrap().build_red(LinkScale { rate: RATE, ..SCALE })
     }
 
     fn packet(bytes: u16) -> Packet {
@@ -491,7 +493,8 @@ mod tests {
         assert_eq!(format!("{weight:.2e}"), "2.66e-5");
         assert_eq!(adaptation.unwrap().bottom.to_string(), "0.0004");
         // On a slow link min is at least five packets, and bottom at most 0.01.
-        let slow = Config::read(&change).unwrap().build_red(Rate::from_mbps(1));
+        let slow = LinkScale { rate: Rate::from_mbps(1), ..SCALE };
+        let slow = Config::read(&change).unwrap().build_red(slow);
         assert_eq!((slow.profile.min, slow.profile.max), (5.0, 15.0));
         assert_eq!(slow.adaptation.unwrap().bottom.to_string(), "0.01");
         // One threshold determines the other.

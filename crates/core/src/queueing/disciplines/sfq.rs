@@ -1,8 +1,8 @@
 //! Stochastic fair queueing: deficit round robin over buckets to which a hash assigns the flows.
 
-use super::{Capacity, PortQueue, QueueKind};
+use super::{Capacity, LinkScale, PortQueue, QueueKind};
 use crate::base::schema::positive;
-use crate::base::units::{Bytes, Rate};
+use crate::base::units::Bytes;
 use crate::queueing::blocks::deficit_round_robin::{DeficitRoundRobin, ETHERNET_FRAME};
 use crate::queueing::blocks::flow_queues::FlowClassifier;
 
@@ -26,12 +26,12 @@ crate::parameters! {
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
+    fn build(&self, scale: LinkScale) -> PortQueue {
         let classifier = FlowClassifier::new(Some(self.buckets));
         PortQueue::OnDeparture(Box::new(DeficitRoundRobin::new(
             self.quantum,
             classifier,
-            self.capacity,
+            scale.limit(self.capacity),
         )))
     }
 

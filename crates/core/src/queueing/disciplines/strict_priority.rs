@@ -1,8 +1,8 @@
 //! Strict priority: one FIFO per class. A class is served only while all lower-numbered classes are
 //! empty.
 
-use super::{Backlog, Capacity, Context, PacketFifo, PortQueue, Queue, QueueKind};
-use crate::base::units::Rate;
+use super::{Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind};
+use crate::base::units::Bytes;
 use crate::model::packet::Packet;
 
 crate::choices! {
@@ -32,15 +32,19 @@ crate::parameters! {
         pub capacity: Option<Capacity> = None;
         /// K: packets that find a longer backlog are marked. `none`: no marking.
         pub threshold: Option<Capacity> = None;
+        /// Minimum of `threshold` in bytes.
+        pub least_threshold: Bytes = Bytes::ZERO;
         /// Backlog that is compared with `threshold` ([pias15]: that of the port).
         pub mark_by: MarkBy = MarkBy::Port;
     }
 }
 
 impl QueueKind for Config {
-    fn build(&self, _rate: Rate) -> PortQueue {
+    fn build(&self, scale: LinkScale) -> PortQueue {
         PortQueue::OnDeparture(Box::new(StrictPriority {
-            config: self.clone(),
+            capacity: scale.limit(self.capacity),
+            threshold: scale.limit(self.threshold).map(|it| it.at_least(self.least_threshold)),
+            mark_by: self.mark_by,
             queues: (0..self.classes).map(|_| PacketFifo::default()).collect(),
             occupied: 0,
             backlog: Backlog::default(),
@@ -57,7 +61,9 @@ impl QueueKind for Config {
 }
 
 struct StrictPriority {
-    config: Config,
+    capacity: Option<Limit>,
+    threshold: Option<Limit>,
+    mark_by: MarkBy,
     /// FIFOs by class.
     queues: Vec<PacketFifo>,
     /// One bit per class, set if its FIFO is not empty.
@@ -67,7 +73,7 @@ struct StrictPriority {
 
 impl Queue for StrictPriority {
     fn enqueue(&mut self, mut packet: Packet, context: &mut Context<'_>) {
-        let Config { capacity, threshold, mark_by, .. } = self.config;
+        let Self { capacity, threshold, mark_by, .. } = *self;
         if capacity.is_some_and(|capacity| !capacity.fits(self.backlog, packet.bytes)) {
             context.dropped.push(packet);
             return;
@@ -117,6 +123,7 @@ mod tests {
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Time;
     use crate::model::packet::{Flags, Format, Header, Kind};
+    use crate::queueing::blocks::fixture::SCALE;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -137,7 +144,7 @@ mod tests {
 
     fn fixture(config: &serde_json::Value) -> Fixture {
         let config = Config::read(config).unwrap();
-        let PortQueue::OnDeparture(queue) = config.build(Rate::from_gbps(10)) else {
+        let PortQueue::OnDeparture(queue) = config.build(SCALE) else {
             panic!("expected a queue that decides on departure");
         };
         Fixture { queue, random: Random::new(1, "queue"), dropped: Vec::new(), marks: 0 }
@@ -194,7 +201,7 @@ mod tests {
             classes in 1_u32..=64,
             visits in prop::collection::vec((any::<bool>(), 40_u16..1500, 0_u64..64), 0..300),
         ) {
-            let capacity = Capacity::Bytes(9_000);
+            let capacity = Limit::Bytes(9_000);
             let mut fixture = fixture(&json!({ "classes": classes, "capacity": "9 KB" }));
             let mut expected: Vec<Packet> = Vec::new();
             let empty = std::iter::repeat_n((false, 0, 0), visits.len());

@@ -6,6 +6,8 @@ use super::{Environment, add_defaults};
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{CatalogueEntry, Parameter, ParameterInfo};
 use crate::base::units::{Duration, Rate};
+use crate::model::packet::Format;
+use crate::queueing::disciplines;
 use crate::run::scenario::Scenario;
 use crate::topology::Extent;
 use crate::transport::{Reliability, controllers};
@@ -37,7 +39,7 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
     let declared = declared();
     let one = |(name, environment, networks): (&'static str, Environment, [Network; 2])| {
         let rows = networks
-            .map(|(_, rate, delay)| leaves(&values(environment, &Extent::new(delay, [rate]))));
+            .map(|(_, rate, delay)| leaves(&values(environment, &Extent::new(delay, [(rate, 2)]))));
         let [first, second] = rows;
         let entries = first.into_iter().zip(second).map(|((path, value), (_, other))| {
             let value = if value == other { value } else { both(networks, [&value, &other]) };
@@ -55,7 +57,8 @@ fn both(networks: [Network; 2], values: [&Value; 2]) -> Value {
     each.collect::<Vec<_>>().join(", ").into()
 }
 
-/// Returns an environment's values: fields of the scenario, and the parameters of laws by transport.
+/// Returns an environment's values: fields of the scenario, the parameters of laws by transport, and those of
+/// queues by discipline.
 fn values(environment: Environment, extent: &Extent) -> Value {
     let Some(defaults) = environment.defaults(extent) else { return json!({}) };
     let mut values = defaults.scenario.clone();
@@ -63,10 +66,18 @@ fn values(environment: Environment, extent: &Extent) -> Value {
     if let Some(capacity) = &defaults.capacity {
         add_defaults(&mut values, &json!({ "queue": { "capacity": capacity } }));
     }
+    let format = Format::read(&values["packet"]);
+    let base_rtt = format.map(|format| extent.base_rtt(&format)).unwrap_or_default();
     for kind in controllers::Config::built_in() {
-        let law = (defaults.law)(kind);
+        let law = (defaults.law)(kind, base_rtt);
         if law != json!({}) {
             values[kind] = law;
+        }
+    }
+    for discipline in disciplines::Config::NAMES {
+        let queue = (defaults.queue)(discipline);
+        if queue != json!({}) {
+            add_defaults(&mut values, &json!({ "queue": { *discipline: queue } }));
         }
     }
     values
@@ -99,6 +110,8 @@ fn declared() -> Vec<ParameterInfo> {
     all.extend(
         controllers::Config::catalogue().into_iter().flat_map(|it| within(it.name, it.entries)),
     );
+    let queues = disciplines::Config::catalogue().into_iter();
+    all.extend(queues.flat_map(|it| within(&format!("queue.{}", it.name), it.entries)));
     all
 }
 

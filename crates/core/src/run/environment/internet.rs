@@ -21,7 +21,8 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         scenario: json!({ "packet": linux::packets(), "host": { "service": "fair" } }),
         reliability,
         spraying: json!({ "duplicate_acks": "none" }),
-        law,
+        law: |kind, _| law(kind),
+        queue: |_| json!({}),
         capacity: Some(format!("{} B", product.max(LEAST_CAPACITY)).into()),
     }
 }

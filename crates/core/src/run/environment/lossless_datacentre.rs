@@ -1,13 +1,14 @@
 //! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
 //!
 //! Sources: headers of `RoCEv2` (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
-//! of [dcqcn15], which serve queue pairs in turn; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2).
+//! of [dcqcn15], which serve queue pairs in turn; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
+//! thresholds and rates that follow the link ([`scaling`]).
 //! Own choices: the timeouts, longer than the queueing delay of a full buffer at 10 Gb/s, and selective
 //! repeat for sprayed packets, since go-back-N takes overtaken packets for lost.
 
 use serde_json::json;
 
-use super::{Defaults, switch_buffer};
+use super::{Defaults, scaling, switch_buffer};
 use crate::topology::Extent;
 
 pub(super) fn defaults(extent: &Extent) -> Defaults {
@@ -34,7 +35,8 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "max_rto": "1 s",
         }),
         spraying: json!({ "recovery": "selective_repeat", "duplicate_acks": "none" }),
-        law: |_| json!({}),
+        law: scaling::law,
+        queue: scaling::queue,
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
 }

@@ -1,11 +1,13 @@
 //! Data centre whose switches drop packets: Linux hosts on open connections.
 //!
 //! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`), with TCP small queues, `fq` and congestion
-//! window validation as in `internet`; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2).
+//! window validation as in `internet`; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
+//! thresholds and rates that follow the link ([`scaling`]).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Defaults, linux, switch_buffer};
+use super::{Defaults, add_defaults, linux, scaling, switch_buffer};
+use crate::base::units::Duration;
 use crate::topology::Extent;
 
 pub(super) fn defaults(extent: &Extent) -> Defaults {
@@ -33,7 +35,15 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "window_validation": true,
         }),
         spraying: json!({ "duplicate_acks": "none" }),
-        law: linux::law,
+        law,
+        queue: scaling::queue,
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
+}
+
+/// Returns the parameters of a transport's law.
+fn law(kind: &str, base_rtt: Duration) -> Value {
+    let mut law = linux::law(kind);
+    add_defaults(&mut law, &scaling::law(kind, base_rtt));
+    law
 }

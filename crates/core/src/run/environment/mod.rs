@@ -9,12 +9,14 @@ mod internet;
 pub mod linux;
 mod lossless_datacentre;
 mod lossy_datacentre;
+mod scaling;
 
 use serde_json::{Map, Value, json};
 
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{Parameter, Problem, table};
 use crate::base::units::{Duration, Rate};
+use crate::model::packet::Format;
 use crate::queueing::disciplines;
 use crate::topology::{self, Extent};
 use crate::transport::{Recovery, Reliability, controllers};
@@ -51,8 +53,10 @@ struct Defaults {
     reliability: Value,
     /// The same if packets of a flow take several paths; these values go before `reliability`.
     spraying: Value,
-    /// Returns the parameters of a transport's law by its name.
-    law: fn(&str) -> Value,
+    /// Returns the parameters of a transport's law by its name, in a network with this base RTT.
+    law: fn(&str, Duration) -> Value,
+    /// Returns the parameters of a queue by its discipline, if a scenario gives none of them.
+    queue: fn(&str) -> Value,
     /// Capacity of queues at switches that have none of their own.
     capacity: Option<Value>,
 }
@@ -86,12 +90,18 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         add_defaults(&mut defaults.spraying, &defaults.reliability);
         defaults.reliability = std::mem::take(&mut defaults.spraying);
     }
-    for_each_transport(scenario, |transport| add_to_transport(transport, &defaults));
-    if let (Some(capacity), Some(queue)) = (&defaults.capacity, scenario.get_mut("queue")) {
-        add_capacity(queue, capacity);
-    }
     leave_out_conflicts(&mut defaults.scenario, scenario);
     add_defaults(scenario, &defaults.scenario);
+    let format = Format::read(&scenario["packet"]);
+    let base_rtt = format.map(|format| extent.base_rtt(&format)).unwrap_or_default();
+    for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, base_rtt));
+    for field in ["queue", "host_queue"] {
+        let Some(queue) = scenario.get_mut(field) else { continue };
+        add_thresholds(queue, defaults.queue);
+        if let ("queue", Some(capacity)) = (field, &defaults.capacity) {
+            add_capacity(queue, capacity);
+        }
+    }
     Ok(())
 }
 
@@ -172,13 +182,13 @@ fn as_table(component: &mut Value) {
 }
 
 /// Adds an environment's defaults to a transport, except those that belong to its law.
-fn add_to_transport(transport: &mut Value, defaults: &Defaults) {
+fn add_to_transport(transport: &mut Value, defaults: &Defaults, base_rtt: Duration) {
     let own = law(transport).map_or(&[][..], |law| law.own_reliability());
     let mut reliability = defaults.reliability.clone();
     if let Some(table) = reliability.as_object_mut() {
         table.retain(|field, _| !own.contains(&field.as_str()));
     }
-    let parameters = kind(transport).map(defaults.law);
+    let parameters = kind(transport).map(|kind| (defaults.law)(kind, base_rtt));
     add_defaults(transport, &parameters.unwrap_or_default());
     let endpoint = endpoint(transport);
     add_defaults(endpoint, &json!({ "reliability": reliability }));
@@ -223,6 +233,20 @@ fn add_defaults(given: &mut Value, defaults: &Value) {
     }
 }
 
+/// Adds an environment's thresholds to a queue in plain data that has none of its own. Strict priority marks
+/// only by request.
+fn add_thresholds(queue: &mut Value, thresholds: fn(&str) -> Value) {
+    let Some(discipline) = kind(queue).filter(|kind| *kind != STRICT_PRIORITY) else { return };
+    let thresholds = thresholds(discipline);
+    let fields = thresholds.as_object().into_iter().flatten();
+    if fields.clone().count() > 0 && fields.clone().all(|(field, _)| queue.get(field).is_none()) {
+        as_table(queue);
+        add_defaults(queue, &thresholds);
+    }
+}
+
+const STRICT_PRIORITY: &str = "strict_priority";
+
 /// Adds a capacity to a queue in plain data, if its discipline has one and the queue has none.
 fn add_capacity(queue: &mut Value, capacity: &Value) {
     let declared = disciplines::Config::read(&json!({ "kind": kind(queue) }));
@@ -246,22 +270,28 @@ impl Environment {
         }
     }
 
-    /// Returns the queue at switches that a transport was designed for, with the environment's capacity if
-    /// it has none of its own.
-    pub(super) fn queue(
+    /// Returns the queues at switches and at hosts that a transport was designed for, with the environment's
+    /// thresholds, and at switches with its capacity if they have none of their own.
+    pub(super) fn queues(
         self,
         transport: &controllers::Config,
         topology: &topology::Config,
-    ) -> disciplines::Config {
-        let queue = transport.queue();
-        let mut table = queue.show();
-        if self == Self::Paper || table["capacity"] != NO_LIMIT {
-            return queue;
-        }
-        let defaults = topology.extent().ok().and_then(|extent| self.defaults(&extent));
-        let Some(capacity) = defaults.and_then(|defaults| defaults.capacity) else { return queue };
-        table["capacity"] = capacity;
-        disciplines::Config::read(&table).unwrap_or(queue)
+    ) -> [disciplines::Config; 2] {
+        let queues = [transport.queue(), transport.host_queue()];
+        let extent = topology.extent().ok().filter(|_| self != Self::Paper);
+        let Some(defaults) = extent.and_then(|extent| self.defaults(&extent)) else {
+            return queues;
+        };
+        let adapt = |queue: disciplines::Config, capacity: Option<Value>| {
+            let mut table = (defaults.queue)(queue.name());
+            add_defaults(&mut table, &queue.show());
+            if let (Some(capacity), true) = (capacity, table["capacity"] == NO_LIMIT) {
+                table["capacity"] = capacity;
+            }
+            disciplines::Config::read(&table).unwrap_or(queue)
+        };
+        let [switch, host] = queues;
+        [adapt(switch, defaults.capacity.clone()), adapt(host, None)]
     }
 }
 

@@ -180,6 +180,51 @@ fn switches_of_data_centres_hash_hop_by_hop() {
     assert_eq!(routing("leaf_spine", "paper", &json!({})), "flow_hash");
 }
 
+/// Returns the queues at switches and at hosts of a transport on a star.
+fn queues(transport: &str, changes: &Value) -> [Value; 2] {
+    let scenario = Scenario::parse(&on_a_star(&json!(transport), changes).to_string()).unwrap();
+    scenario.queues(scenario.transport.as_ref().unwrap()).map(|queue| queue.show())
+}
+
+#[test]
+fn thresholds_and_rates_of_data_centres_follow_the_link() {
+    for environment in ["lossy_datacentre", "lossless_datacentre"] {
+        let changes = json!({ "environment": environment });
+        for kind in ["dctcp", "d2tcp", "pias"] {
+            for queue in queues(kind, &changes) {
+                assert_eq!(queue["threshold"], "24 us", "{kind}");
+                assert_eq!(queue["least_threshold"], "30 KB", "{kind}");
+            }
+        }
+        let red = |queue: &Value| ["kmin", "kmax", "pmax"].map(|field| queue[field].clone());
+        let scaled = [json!("32 us"), json!("128 us"), json!(0.2)];
+        assert_eq!(red(&queues("dcqcn", &changes)[0]), scaled);
+        let given = |queue: Value| {
+            let changes = json!({ "environment": environment, "queue": queue });
+            queues("dcqcn", &changes)[0].clone()
+        };
+        assert_eq!(red(&given(json!("dcqcn_red"))), scaled);
+        let own = [json!("5 KB"), json!("9 KB"), json!(0.01)];
+        assert_eq!(red(&given(json!({ "kind": "dcqcn_red", "kmax": "9 KB" }))), own);
+        assert_eq!(given(json!("strict_priority"))["threshold"], "none");
+
+        let law = |kind: &str| on_a_star(&json!(kind), &changes)["transport"].clone();
+        assert_eq!(law("dcqcn")["additive_increase"], "0.02 %");
+        assert_eq!(law("dcqcn")["hyper_increase"], "0.2 %");
+        assert_eq!(law("dcqcn")["min_rate"], "1 %");
+        for kind in ["timely", "patched_timely"] {
+            assert_eq!(law(kind)["delta"], "0.1 %");
+            assert_eq!(law(kind)["segments"]["min_rate"], "1 %");
+        }
+    }
+    for environment in ["paper", "internet"] {
+        let changes = json!({ "environment": environment });
+        assert_eq!(queues("dctcp", &changes)[0]["threshold"], "none");
+        assert_eq!(queues("pias", &changes)[0]["threshold"], "65 packets");
+        assert_eq!(queues("dcqcn", &changes)[0]["kmin"], "5 KB");
+    }
+}
+
 #[test]
 fn every_discipline_without_a_limit_gets_one() {
     for kind in disciplines::Config::NAMES {

@@ -2,5 +2,6 @@
 
 pub mod bbr;
 pub mod deadline;
+pub mod path_scaled;
 pub mod pcp;
 pub mod tcp;

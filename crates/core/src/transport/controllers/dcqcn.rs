@@ -8,9 +8,10 @@ use super::{
     Ack, AckPolicy, Allowance, Controller, MarkFeedback, Mechanism, Path, Reliability, Transport,
 };
 use crate::base::schema::{Problem, fraction, positive, positive_fraction};
-use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
+use crate::transport::blocks::path_scaled::FlowRate;
 
 crate::choices! {
     /// Time at which a receiver sends a CNP.
@@ -73,9 +74,9 @@ crate::parameters! {
         /// F, the number of fast-recovery stages ([dcqcn15]: 5).
         pub fast_recovery_stages: u32 = 5;
         /// `R_AI`, the additive increase ([dcqcn15]: 40 Mb/s).
-        pub additive_increase: Rate = Rate::from_mbps(40), where positive;
+        pub additive_increase: FlowRate = FlowRate::from_mbps(40), where positive;
         /// `R_HAI`, the hyper increase (authors' simulator: 200 Mb/s; [dcqcn15] gives no value).
-        pub hyper_increase: Rate = Rate::from_mbps(200), where positive;
+        pub hyper_increase: FlowRate = FlowRate::from_mbps(200), where positive;
         /// Start of hyper increase (authors' simulator: `at_f`).
         pub hyper_from: HyperFrom = HyperFrom::BeyondF;
         /// Order of the updates at a CNP (authors' simulator: `alpha_first`).
@@ -83,7 +84,7 @@ crate::parameters! {
         /// Condition on which the target rate is set to the current rate (authors' simulator: either).
         pub clamp_target: TargetClamp = TargetClamp::Always;
         /// Minimum rate ([dcqcn15] gives none; authors' simulator: 100 Mb/s).
-        pub min_rate: Rate = Rate::from_mbps(10), where positive;
+        pub min_rate: FlowRate = FlowRate::from_mbps(10), where positive;
         /// Number of packets per ACK (authors' simulator: 256).
         pub ack_every: u32 = 16, where positive;
         /// Loss recovery and retransmission timeouts.
@@ -107,7 +108,7 @@ impl Transport for Config {
         let rate = path.initial_rate.map_or(line, |rate| rate.bps().min(line));
         Box::new(Dcqcn {
             line_rate: line,
-            min_rate: self.min_rate.bps().min(line),
+            min_rate: self.min_rate.bps(line).min(line),
             current_rate: rate,
             target_rate: rate,
             alpha: self.initial_alpha,
@@ -142,8 +143,8 @@ impl Transport for Config {
 
     fn queue(&self) -> disciplines::Config {
         disciplines::Config::dcqcn_red(disciplines::dcqcn_red::Config {
-            kmin: Bytes(5_000),
-            kmax: Bytes(200_000),
+            kmin: disciplines::Capacity::Bytes(5_000),
+            kmax: disciplines::Capacity::Bytes(200_000),
             pmax: 0.01,
             mark_at: disciplines::MarkAt::Departure,
             capacity: None,
@@ -256,9 +257,9 @@ impl Dcqcn {
             HyperFrom::AtF => (min_stage + 1).saturating_sub(stages),
         };
         if hyper_steps > 0 {
-            self.target_rate += f64::from(hyper_steps) * self.config.hyper_increase.bps();
+            self.target_rate += f64::from(hyper_steps) * self.config.hyper_increase.bps(self.line_rate);
         } else if max_stage >= stages {
-            self.target_rate += self.config.additive_increase.bps();
+            self.target_rate += self.config.additive_increase.bps(self.line_rate);
         }
         self.target_rate = self.target_rate.min(self.line_rate);
         self.current_rate = f64::midpoint(self.current_rate, self.target_rate).min(self.line_rate);
@@ -276,6 +277,7 @@ mod tests {
 
     use super::*;
     use crate::base::schema::{Parameter, defaults};
+    use crate::base::units::Rate;
     use serde_json::json;
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {

@@ -46,6 +46,7 @@ impl Transport for Config {
     fn queue(&self) -> disciplines::Config {
         disciplines::Config::ecn_threshold(disciplines::ecn_threshold::Config {
             threshold: None,
+            least_threshold: Bytes::ZERO,
             mark_at: disciplines::MarkAt::Arrival,
             capacity: None,
         })

@@ -8,8 +8,9 @@
 use super::timely::{SegmentRate, SegmentSample, Segments, check_thresholds};
 use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{defaults, positive, positive_fraction};
-use crate::base::units::{Bytes, Duration, Rate};
+use crate::base::units::{Bytes, Duration};
 use crate::model::packet::Format;
+use crate::transport::blocks::path_scaled::FlowRate;
 
 crate::parameters! {
     /// Patched TIMELY: TIMELY with a fixed point, by feedback of the absolute delay ([ecndelay16]).
@@ -20,7 +21,7 @@ crate::parameters! {
         /// beta, the decrease factor for the distance from the reference ([ecndelay16]: 0.008).
         pub beta: f64 = 0.008, where positive_fraction;
         /// delta, the additive increase per segment ([ecndelay16]: 10 Mb/s).
-        pub delta: Rate = Rate::from_mbps(10), where positive;
+        pub delta: FlowRate = FlowRate::from_mbps(10), where positive;
         /// `T_low`: the rate only rises below this RTT, which is also the reference ([ecndelay16]:
         /// 50 us).
         pub t_low: Duration = Duration::from_micros(50), where positive;
@@ -71,7 +72,7 @@ impl Controller for PatchedTimely {
         let Some(SegmentSample { rtt, gradient }) = self.control.on_ack(ack) else { return };
         let Config { beta, delta, .. } = self.config;
         let (t_low, t_high) = (self.config.t_low.seconds(), self.config.t_high.seconds());
-        let (rate, delta) = (self.control.rate, delta.bps());
+        let (rate, delta) = (self.control.rate, delta.bps(self.control.line_rate));
         let new_rate = if rtt < t_low {
             rate + delta
         } else if rtt > t_high {
@@ -103,6 +104,7 @@ mod tests {
 
     use super::*;
     use crate::base::schema::Parameter;
+    use crate::base::units::Rate;
     use crate::transport::controllers::timely::tests::{path, rates};
 
     #[test]

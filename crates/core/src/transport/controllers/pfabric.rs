@@ -13,6 +13,7 @@ use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Header, Kind};
 use crate::queueing::disciplines;
+use crate::transport::blocks::path_scaled::WindowSize;
 
 crate::choices! {
     /// Priority of a data packet; the smallest number is served first ([pfabric13] §5.4.3).
@@ -48,10 +49,10 @@ crate::parameters! {
         pub thresholds: Vec<u64> = Vec::new();
         /// Use of deadlines.
         pub deadlines: Deadlines = Deadlines::Ignored;
-        /// Initial window, in packets (authors' scripts: the bandwidth-delay product, 12).
-        pub initial_window: u32 = 12, where positive;
-        /// Maximum window, in packets (authors' scripts: the queue's size less one; none: unlimited).
-        pub max_window: Option<u32> = Some(23), where positive_if_given;
+        /// Initial window (authors' scripts: the bandwidth-delay product, 12 packets).
+        pub initial_window: WindowSize = WindowSize::Packets(12), where positive;
+        /// Maximum window (authors' scripts: the queue's size less one packet; none: unlimited).
+        pub max_window: Option<WindowSize> = Some(WindowSize::Packets(23)), where positive_if_given;
         /// Number of consecutive timeouts after which probes are sent instead of data, until a probe is
         /// answered (none: never; authors' scripts: 5).
         pub probe_after: Option<u32> = Some(5), where positive_if_given;
@@ -85,8 +86,8 @@ impl Transport for Config {
             size: path.size,
             deadline: path.deadline,
             probe_interval: self.reliability.fixed_rto.unwrap_or(default_timeout),
-            max_window: self.max_window.map_or(f64::INFINITY, f64::from),
-            window: f64::from(self.initial_window),
+            max_window: self.max_window.map_or(f64::INFINITY, |window| window.packets(path)),
+            window: self.initial_window.packets(path),
             ssthresh: f64::INFINITY,
             timeouts: 0,
         })
@@ -117,7 +118,9 @@ impl Transport for Config {
 
     fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
         let rto = self.reliability.fixed_rto?;
-        let packets = self.max_window.unwrap_or(self.initial_window);
+        let WindowSize::Packets(packets) = self.max_window.unwrap_or(self.initial_window) else {
+            return None;
+        };
         let packet = format.payload + format.header;
         let drain_time = slowest.transmit(Bytes(u64::from(packets) * packet.0));
         (drain_time > rto).then(|| {

@@ -48,6 +48,7 @@ impl Transport for Config {
             classes: self.thresholds.len() as u32 + 1,
             capacity: None,
             threshold: Some(Capacity::Packets(65)),
+            least_threshold: Bytes::ZERO,
             mark_by: strict_priority::MarkBy::Port,
         })
     }

@@ -14,6 +14,7 @@ use crate::base::schema::{
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::host_clock::Stamps;
 use crate::model::packet::Format;
+use crate::transport::blocks::path_scaled::FlowRate;
 
 crate::choices! {
     /// Transmission of a segment's packets.
@@ -74,7 +75,7 @@ crate::parameters! {
         /// Initial rate of a flow.
         pub start: Start = Start::FairShare;
         /// Minimum rate ([timely15] gives none; [ecndelay16], authors' code: 1 % of the line rate).
-        pub min_rate: Rate = Rate::from_mbps(10), where positive;
+        pub min_rate: FlowRate = FlowRate::from_mbps(10), where positive;
     }
     check |segments| {
         if segments.spacing.is_some() && segments.pacing == Pacing::PerPacket {
@@ -118,7 +119,7 @@ crate::parameters! {
         /// beta, the multiplicative decrease factor ([timely15]: 0.8).
         pub beta: f64 = 0.8, where positive_fraction;
         /// delta, the additive increase per segment ([timely15]: 10 Mb/s).
-        pub delta: Rate = Rate::from_mbps(10), where positive;
+        pub delta: FlowRate = FlowRate::from_mbps(10), where positive;
         /// `T_low`: the rate only rises below this RTT ([timely15]: 50 us). If equal to `t_high` the
         /// gradient is not used.
         pub t_low: Duration = Duration::from_micros(50);
@@ -182,7 +183,7 @@ pub(super) struct SegmentRate {
     /// Rate in bits per second.
     pub(super) rate: f64,
     min_rate: f64,
-    line_rate: f64,
+    pub(super) line_rate: f64,
     /// If true, the next flow between the same hosts starts at this flow's final rate.
     shares_rate: bool,
     ewma_weight: f64,
@@ -231,7 +232,7 @@ impl SegmentRate {
         let payload = path.format.payload.0;
         Self {
             rate: path.initial_rate.map_or(initial_rate, |rate| rate.bps().min(line_rate)),
-            min_rate: segments.min_rate.bps().min(line_rate),
+            min_rate: segments.min_rate.bps(line_rate).min(line_rate),
             line_rate,
             shares_rate: segments.start == Start::Remembered,
             ewma_weight,
@@ -303,7 +304,7 @@ impl Controller for Timely {
         let Some(SegmentSample { rtt, gradient }) = self.control.on_ack(ack) else { return };
         let Config { beta, delta, .. } = self.config;
         let (t_low, t_high) = (self.config.t_low.seconds(), self.config.t_high.seconds());
-        let (rate, delta) = (self.control.rate, delta.bps());
+        let (rate, delta) = (self.control.rate, delta.bps(self.control.line_rate));
         self.negative_gradients = if gradient < 0.0 { self.negative_gradients + 1 } else { 0 };
         // [timely15] Algorithm 1.
         let new_rate = if rtt < t_low {

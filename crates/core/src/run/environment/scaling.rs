@@ -1,0 +1,40 @@
+//! Thresholds, rates and windows of data-centre laws that follow link rates and base RTTs, so that a
+//! comparison at any rate treats all laws alike.
+//!
+//! Sources: the simulator of [hpcc19] (`run.py`), whose authors scale the constants of DCTCP, DCQCN and
+//! TIMELY with the rate of hosts.
+
+use serde_json::{Value, json};
+
+use crate::base::units::Duration;
+
+/// Returns the thresholds of a queue discipline that a transport was designed for.
+pub(super) fn queue(discipline: &str) -> Value {
+    match discipline {
+        // 30 KB at 10 Gb/s, and at least the 20 packets of [dctcp10] at 1 Gb/s: the time alone would be two
+        // packets there.
+        "ecn_threshold" | "strict_priority" => {
+            json!({ "threshold": "24 us", "least_threshold": "30 KB" })
+        }
+        // 100 KB and 400 KB at 25 Gb/s.
+        "dcqcn_red" => json!({ "kmin": "32 us", "kmax": "128 us", "pmax": 0.2 }),
+        _ => json!({}),
+    }
+}
+
+/// Returns the parameters of a law in a network with this base RTT.
+pub(super) fn law(kind: &str, _base_rtt: Duration) -> Value {
+    // 1 Gb/s at 100 Gb/s, as in [hpcc19], is also the share of [ecndelay16]'s code, 100 Mb/s at 10 Gb/s.
+    let min_rate = "1 %";
+    match kind {
+        // 5 and 50 Mb/s at 25 Gb/s.
+        "dcqcn" => json!({
+            "additive_increase": "0.02 %", "hyper_increase": "0.2 %", "min_rate": min_rate,
+        }),
+        // 10 Mb/s at 10 Gb/s.
+        "timely" | "patched_timely" => {
+            json!({ "delta": "0.1 %", "segments": { "min_rate": min_rate } })
+        }
+        _ => json!({}),
+    }
+}
