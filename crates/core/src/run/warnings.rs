@@ -30,17 +30,13 @@ impl Scenario {
         queues: &[[disciplines::Config; 2]],
     ) -> Value {
         let Simulation { network, totals, deadlocks, .. } = simulation;
-        let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
         let router = self.effective_router().and_then(|router| router.warning());
-        let transports = self
-            .all_transports()
-            .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
         let pauses =
             pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
         let losses = loss::warnings(graph, network.ports());
         router
             .into_iter()
-            .chain(transports)
+            .chain(self.transport_warnings())
             .chain(self.timeout_warnings())
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(retransmission_warning(simulation))
@@ -96,6 +92,16 @@ impl Scenario {
             "the network starts empty, and all flows of the first {end} count: completion times are below \
              those of the steady state; give the workload `stop`, and the scenario `warm_up`"
         ))
+    }
+
+    /// Warns of parameters of transports that do not suit the network.
+    fn transport_warnings(&self) -> impl Iterator<Item = String> {
+        let extent = self.topology.extent().ok();
+        self.all_transports().flat_map(move |(field, transport)| {
+            let warnings = extent.map(|extent| transport.warnings(&extent, &self.packet));
+            let lines = warnings.unwrap_or_default().into_iter();
+            lines.map(move |line| format!("{field}: {line}"))
+        })
     }
 
     /// Warns of timeouts that expire before the first ACK can arrive.

@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Config, Extent, Graph, LinkId, Paths};
-use crate::base::schema::Parameter;
-use crate::base::units::Duration;
+use crate::base::schema::{Parameter, defaults};
+use crate::base::units::{Bytes, Duration};
 use crate::model::flow::HostId;
+use crate::model::packet::Format;
 
 /// Small networks of one topology, in different sizes.
 fn example(kind: &str, a: u32, b: u32) -> Graph {

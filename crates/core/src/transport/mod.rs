@@ -29,7 +29,8 @@ pub use self::mechanism::{
     AckPolicy, MarkFeedback, Mechanism, PacingPolicy, Recovery, Reliability, RtoRestart, Signalling,
 };
 
-use crate::base::units::{Bytes, Rate};
+use crate::base::units::Bytes;
+use crate::model::graph::Extent;
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
 use crate::router;
@@ -58,10 +59,9 @@ pub trait Transport {
         Priorities::Classes(1)
     }
 
-    /// Returns a warning about valid but questionable parameters on a network whose slowest link has
-    /// rate `slowest`.
-    fn warning(&self, _slowest: Rate, _format: &Format) -> Option<String> {
-        None
+    /// Returns warnings about valid but questionable parameters on a network of this extent.
+    fn warnings(&self, _extent: &Extent, _format: &Format) -> Vec<String> {
+        Vec::new()
     }
 
     /// Returns true if the transport was designed for a network that loses no packets.

@@ -12,6 +12,8 @@ pub struct Extent {
     pub longest_delay: Duration,
     /// Transmission time of a byte over all links of that path, one after the other.
     pub byte_time: Duration,
+    /// Number of links of that path.
+    pub links: u32,
     /// Lowest link rate. The largest rate of a link, if it changes.
     pub slowest: Rate,
     /// Highest link rate.
@@ -27,7 +29,8 @@ impl Extent {
         let [slowest, fastest] = range(rates.map(|(rate, _)| rate));
         let on_path = rates.map(|(rate, links)| rate.transmit(Bytes(1)) * u64::from(links));
         let byte_time = on_path.into_iter().fold(Duration::ZERO, |sum, time| sum + time);
-        Self { longest_delay, byte_time, slowest, fastest, has_switches: true }
+        let links = rates.iter().map(|(_, links)| links).sum();
+        Self { longest_delay, byte_time, links, slowest, fastest, has_switches: true }
     }
 
     /// Returns the RTT of a full packet and its ACK over the longest path in an empty network.
@@ -36,15 +39,15 @@ impl Extent {
     }
 }
 
-/// Delay of a path, and the transmission time of a byte over its links.
-type PathDelay = (Duration, Duration);
+/// Delay of a path, the transmission time of a byte over its links, and their number.
+type PathDelay = (Duration, Duration, u32);
 
 fn path_delay(link: &Link) -> PathDelay {
-    (link.longest_delay(), link.rate.transmit(Bytes(1)))
+    (link.longest_delay(), link.rate.transmit(Bytes(1)), 1)
 }
 
 fn sum(one: PathDelay, other: PathDelay) -> PathDelay {
-    (one.0 + other.0, one.1 + other.1)
+    (one.0 + other.0, one.1 + other.1, one.2 + other.2)
 }
 
 /// Lowest and highest rate.
@@ -63,11 +66,11 @@ impl Graph {
     pub fn extent(&self) -> Extent {
         let [slowest, fastest] = range(self.links.iter().map(|link| link.rate));
         let has_switches = self.nodes.iter().any(|node| !node.is_host);
-        let (longest_delay, byte_time) = self.longest_delay();
-        Extent { longest_delay, byte_time, slowest, fastest, has_switches }
+        let (longest_delay, byte_time, links) = self.longest_delay();
+        Extent { longest_delay, byte_time, links, slowest, fastest, has_switches }
     }
 
-    /// Longest delay over the shortest paths from a sender to a receiver, with the transmission time of a byte.
+    /// Longest delay over the shortest paths from a sender to a receiver.
     fn longest_delay(&self) -> PathDelay {
         let mut outgoing: Vec<Vec<LinkId>> = vec![Vec::new(); self.nodes.len()];
         for (id, link) in (0..).zip(&self.links) {

@@ -189,7 +189,9 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, base_rtt: Durati
         table.retain(|field, _| !own.contains(&field.as_str()));
     }
     let parameters = kind(transport).map(|kind| (defaults.law)(kind, base_rtt));
-    add_defaults(transport, &parameters.unwrap_or_default());
+    let mut parameters = parameters.unwrap_or_default();
+    scaling::leave_out_conflicts(&mut parameters, transport);
+    add_defaults(transport, &parameters);
     let endpoint = endpoint(transport);
     add_defaults(endpoint, &json!({ "reliability": reliability }));
     if !own.contains(&RECOVERY)

@@ -22,6 +22,21 @@ pub(super) fn queue(discipline: &str) -> Value {
     }
 }
 
+/// Name of the parameter of delay-based laws whose targets follow the base RTT.
+const ABOVE_BASE_RTT: &str = "above_base_rtt";
+
+/// Parameters that are absolute if a scenario gives one of them.
+const TARGETS: [&str; 5] = ["base_target", "hop_scaling", "t_low", "t_high", "min_rtt"];
+
+/// Removes what would change the meaning of parameters that `transport` gives.
+pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
+    if TARGETS.iter().any(|target| transport.get(target).is_some())
+        && let Some(law) = law.as_object_mut()
+    {
+        law.remove(ABOVE_BASE_RTT);
+    }
+}
+
 /// Returns the parameters of a law in a network with this base RTT.
 pub(super) fn law(kind: &str, _base_rtt: Duration) -> Value {
     // 1 Gb/s at 100 Gb/s, as in [hpcc19], is also the share of [ecndelay16]'s code, 100 Mb/s at 10 Gb/s.
@@ -32,9 +47,10 @@ pub(super) fn law(kind: &str, _base_rtt: Duration) -> Value {
             "additive_increase": "0.02 %", "hyper_increase": "0.2 %", "min_rate": min_rate,
         }),
         // 10 Mb/s at 10 Gb/s.
-        "timely" | "patched_timely" => {
-            json!({ "delta": "0.1 %", "segments": { "min_rate": min_rate } })
-        }
+        "timely" | "patched_timely" => json!({
+            "delta": "0.1 %", "segments": { "min_rate": min_rate }, (ABOVE_BASE_RTT): true,
+        }),
+        "swift" => json!({ (ABOVE_BASE_RTT): true }),
         _ => json!({}),
     }
 }

@@ -216,6 +216,16 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
             assert_eq!(law(kind)["delta"], "0.1 %");
             assert_eq!(law(kind)["segments"]["min_rate"], "1 %");
         }
+        for kind in ["swift", "timely", "patched_timely"] {
+            assert_eq!(law(kind)["above_base_rtt"], true);
+        }
+        // Targets that a scenario gives are absolute.
+        for own in [
+            json!({ "kind": "swift", "base_target": "50 us" }),
+            json!({ "kind": "timely", "t_high": "1 ms" }),
+        ] {
+            assert_eq!(on_a_star(&own, &changes)["transport"]["above_base_rtt"], false, "{own}");
+        }
     }
     for environment in ["paper", "internet"] {
         let changes = json!({ "environment": environment });

@@ -5,10 +5,14 @@
 //! patch adds the absolute queueing delay, and with it one fixed point:
 //! `q* = C T_low + N delta T_low / beta`.
 
-use super::timely::{SegmentRate, SegmentSample, Segments, check_thresholds};
+use super::timely::{
+    SegmentRate, SegmentSample, Segments, above_base_rtt, check_thresholds, segment_base_rtt,
+    threshold_warning,
+};
 use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{defaults, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration};
+use crate::model::graph::Extent;
 use crate::model::packet::Format;
 use crate::transport::blocks::path_scaled::FlowRate;
 
@@ -29,6 +33,9 @@ crate::parameters! {
         pub t_high: Duration = Duration::from_micros(500), where positive;
         /// Minimum RTT, which normalises the gradient ([ecndelay16]: 20 us).
         pub min_rtt: Duration = Duration::from_micros(20), where positive;
+        /// If true, the distances of `t_low` and `t_high` from `min_rtt` count from the base RTT of the
+        /// flow's path instead, and `min_rtt` is at least that base RTT (own choice: false).
+        pub above_base_rtt: bool = false;
         /// Segments and their pacing.
         pub segments: Segments = defaults();
         /// Loss recovery and retransmission timeouts.
@@ -39,8 +46,14 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let control = SegmentRate::new(&self.segments, self.ewma_weight, self.min_rtt, path);
-        Box::new(PatchedTimely { config: self.clone(), control })
+        let mut config = self.clone();
+        if self.above_base_rtt {
+            let shift = |rtt: Duration| above_base_rtt(rtt, self.min_rtt, path);
+            (config.t_low, config.t_high) = (shift(self.t_low), shift(self.t_high));
+            config.min_rtt = self.min_rtt.max(segment_base_rtt(path));
+        }
+        let control = SegmentRate::new(&self.segments, self.ewma_weight, config.min_rtt, path);
+        Box::new(PatchedTimely { config, control })
     }
 
     fn needs_lossless_network(&self) -> bool {
@@ -53,6 +66,12 @@ impl Transport for Config {
 
     fn segment_size(&self) -> Option<Bytes> {
         Some(self.segments.size)
+    }
+
+    /// `t_low` is the reference: the rates of all flows fall in proportion to the RTT's distance from it.
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let warning = || threshold_warning(("t_low", self.t_low), extent, format);
+        if self.above_base_rtt { Vec::new() } else { warning().into_iter().collect() }
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::graph::Extent;
 use crate::model::packet::{Format, Header, Kind};
 use crate::queueing::disciplines;
 use crate::transport::blocks::path_scaled::WindowSize;
@@ -116,19 +117,19 @@ impl Transport for Config {
         }
     }
 
-    fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
-        let rto = self.reliability.fixed_rto?;
-        let WindowSize::Packets(packets) = self.max_window.unwrap_or(self.initial_window) else {
-            return None;
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let window = self.max_window.unwrap_or(self.initial_window);
+        let (Some(rto), WindowSize::Packets(packets)) = (self.reliability.fixed_rto, window) else {
+            return Vec::new();
         };
-        let packet = format.payload + format.header;
-        let drain_time = slowest.transmit(Bytes(u64::from(packets) * packet.0));
-        (drain_time > rto).then(|| {
-            format!(
-                "transport: a window of {packets} packets takes {drain_time} on the slowest link, longer \
-                 than the timeout of {rto}: queued packets are retransmitted, and may displace other data"
-            )
-        })
+        let drain_time = extent.slowest.transmit(Bytes(u64::from(packets) * format.full().0));
+        if drain_time <= rto {
+            return Vec::new();
+        }
+        vec![format!(
+            "a window of {packets} packets takes {drain_time} on the slowest link, longer than the timeout \
+             of {rto}: queued packets are retransmitted, and may displace other data"
+        )]
     }
 
     fn needs_deadlines(&self) -> bool {
@@ -265,12 +266,13 @@ mod tests {
     #[test]
     fn a_timeout_shorter_than_the_window_gives_a_warning() {
         let config = Config::read(&json!({})).unwrap();
-        assert_eq!(config.warning(Rate::from_gbps(10), &FORMAT), None);
-        let warning = config.warning(Rate::from_gbps(1), &FORMAT).unwrap();
+        let network = |gbps| Extent::new(Duration::ZERO, [(Rate::from_gbps(gbps), 2)]);
+        assert_eq!(config.warnings(&network(10), &FORMAT), [""; 0]);
+        let warning = &config.warnings(&network(1), &FORMAT)[0];
         assert!(warning.contains("23 packets takes 276 us"), "{warning}");
         let patient = json!({ "reliability": { "fixed_rto": "1 ms" } });
         let config = Config::read(&patient).unwrap();
-        assert_eq!(config.warning(Rate::from_gbps(1), &FORMAT), None);
+        assert_eq!(config.warnings(&network(1), &FORMAT), [""; 0]);
     }
 
     #[test]

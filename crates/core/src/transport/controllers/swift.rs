@@ -4,13 +4,15 @@
 //! smaller window, and together they need a longer queue.
 //!
 //! Left out: the endpoint window, for the delay in end hosts, whose processing takes no time here. The delay
-//! is the whole RTT, including propagation: the target delay has to exceed the RTT of an empty network.
+//! is the whole RTT, including propagation: the target delay has to exceed the RTT of an empty network, the
+//! base RTT ([swift20] §3.5 adds to it per link).
 
 use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport,
 };
 use crate::base::schema::{Problem, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::graph::Extent;
 use crate::model::packet::Format;
 
 crate::parameters! {
@@ -23,6 +25,9 @@ crate::parameters! {
         pub base_target: Duration = Duration::from_micros(20), where positive;
         /// Addition to the target delay per link of the forward path (own choice: 3 us).
         pub hop_scaling: Duration = Duration::from_micros(3);
+        /// If true, `base_target` is the distance of the target delay from the base RTT of the flow's path,
+        /// which contains every link, and `hop_scaling` is not used (own choice: false).
+        pub above_base_rtt: bool = false;
         /// Maximum addition to the target delay for small windows (own choice: 100 us).
         pub fs_range: Duration = Duration::from_micros(100);
         /// Window, in packets, at or below which the addition is `fs_range` (own choice: 0.1).
@@ -68,14 +73,19 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the target delay, in seconds, for this window, in packets, and number of hops ([swift20]
-    /// §3.5).
-    fn target(&self, window: f64, hops: u32) -> f64 {
+    /// Returns the target delay of large windows on a path with this base RTT and number of links.
+    fn least_target(&self, base_rtt: Duration, hops: u32) -> Duration {
+        let path = if self.above_base_rtt { base_rtt } else { self.hop_scaling * u64::from(hops) };
+        self.base_target + path
+    }
+
+    /// Returns the target delay, in seconds, for this window, in packets, with the target delay of large
+    /// windows ([swift20] §3.5).
+    fn target(&self, window: f64, least: Duration) -> f64 {
         let range = self.fs_range.seconds();
         let span = self.fs_min.powf(-0.5) - self.fs_max.powf(-0.5);
         let flow_scaling = range * (window.powf(-0.5) - self.fs_max.powf(-0.5)) / span;
-        let fixed = self.base_target + self.hop_scaling * u64::from(hops);
-        fixed.seconds() + flow_scaling.clamp(0.0, range)
+        least.seconds() + flow_scaling.clamp(0.0, range)
     }
 }
 
@@ -83,7 +93,7 @@ impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         Box::new(Swift {
             config: self.clone(),
-            hops: path.hops,
+            least_target: self.least_target(path.base_rtt, path.hops),
             packet: path.format.payload,
             packet_bits: path.format.on_wire(path.format.payload).bits(),
             line_rate: path.line_rate,
@@ -99,22 +109,31 @@ impl Transport for Config {
         Mechanism::paced_window(&self.reliability)
     }
 
-    fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
-        let (serialisation, target) =
-            (slowest.transmit(format.on_wire(format.payload)), self.base_target);
-        (serialisation > target).then(|| {
-            format!(
-                "transport: a packet takes {serialisation} on the slowest link, longer than the base_target \
-                 of {target}: windows may stay at min_cwnd although queues are empty"
-            )
-        })
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let serialisation = extent.slowest.transmit(format.on_wire(format.payload));
+        let (base_rtt, target) = (extent.base_rtt(format), self.base_target);
+        let least = self.least_target(base_rtt, extent.links);
+        if serialisation > target {
+            vec![format!(
+                "a packet takes {serialisation} on the slowest link, longer than the base_target of \
+                 {target}: windows may stay at min_cwnd although queues are empty"
+            )]
+        } else if least < base_rtt {
+            vec![format!(
+                "base_target is {target}, with hop_scaling {least}, below the base RTT of the longest \
+                 path, {base_rtt}: windows shrink although queues are empty; give `above_base_rtt = true`"
+            )]
+        } else {
+            Vec::new()
+        }
     }
 }
 
 /// State of one flow.
 struct Swift {
     config: Config,
-    hops: u32,
+    /// Target delay of large windows.
+    least_target: Duration,
     /// Payload of a packet, and size of a full packet on the link.
     packet: Bytes,
     packet_bits: f64,
@@ -150,7 +169,7 @@ impl Controller for Swift {
         self.rtt = ack.rtt;
         self.retransmit_cnt = 0;
         let Config { ai, beta, max_mdf, .. } = self.config;
-        let (delay, target) = (ack.rtt.seconds(), self.config.target(self.cwnd, self.hops));
+        let (delay, target) = (ack.rtt.seconds(), self.config.target(self.cwnd, self.least_target));
         if delay < target {
             if ack.is_window_limited() {
                 let acked = ack.bytes.bits() / self.packet.bits();
@@ -188,7 +207,7 @@ impl Controller for Swift {
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let window = self.cwnd * self.packet.0 as f64;
-        let target = self.config.target(self.cwnd, self.hops);
+        let target = self.config.target(self.cwnd, self.least_target);
         vec![("window_bytes", window), ("target_s", target), ("rtt_s", self.rtt.seconds())]
     }
 }
@@ -226,7 +245,9 @@ mod tests {
     #[test]
     fn the_target_delay_follows_the_formula() {
         let config = Config::read(&json!({})).unwrap();
-        let target_us = |window, hops| config.target(window, hops) * 1e6;
+        let target_us = |window, hops| {
+            config.target(window, config.least_target(Duration::ZERO, hops)) * 1e6
+        };
         // a = 100 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 32.6554 us, b = -3.26554 us.
         for (window, hops, by_hand) in [
             (1.0, 2, 20.0 + 6.0 + 32.655_43 - 3.265_543),
@@ -246,9 +267,30 @@ mod tests {
     #[test]
     fn a_target_delay_below_the_serialisation_delay_gives_a_warning() {
         let config = Config::read(&json!({})).unwrap();
-        let warning = |mbps| config.warning(Rate::from_mbps(mbps), &path().format);
-        assert_eq!(warning(400), None);
-        assert!(warning(399).unwrap().contains("longer than the base_target of 20 us"));
+        let warnings = |mbps| {
+            let extent = Extent::new(Duration::ZERO, [(Rate::from_mbps(mbps), 0)]);
+            config.warnings(&extent, &path().format)
+        };
+        assert_eq!(warnings(400), [""; 0]);
+        assert!(warnings(399)[0].contains("longer than the base_target of 20 us"));
+    }
+
+    #[test]
+    fn a_target_delay_below_the_base_rtt_gives_a_warning_or_follows_it() {
+        let config = |above| Config::read(&json!({ "above_base_rtt": above })).unwrap();
+        // 1000 B and 40 B take 832 ns at 10 Gb/s; with two links the target is 26 us.
+        let extent = |delay| Extent::new(Duration::from_nanos(delay), [(Rate::from_gbps(10), 2)]);
+        let warnings = |above, delay| config(above).warnings(&extent(delay), &path().format);
+        assert_eq!(warnings(false, 12_168), [""; 0]);
+        let warning = &warnings(false, 12_169)[0];
+        assert!(warning.starts_with("base_target is 20 us, with hop_scaling 26 us, below"), "{warning}");
+        assert!(warning.contains("26.002 us"), "{warning}");
+        assert_eq!(warnings(true, 100_000), [""; 0]);
+        // 100 us and 20 us.
+        let mut flow = swift(&json!({ "above_base_rtt": true, "fs_range": "0 s" }));
+        assert_near(flow.gauges()[1].1, 120e-6);
+        assert_near(receive_ack(&mut *flow, 1_000, 119), 10.1);
+        assert_near(receive_ack(&mut *flow, 2_000, 160), 10.1 * 0.8);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::base::schema::{
 };
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::host_clock::Stamps;
+use crate::model::graph::Extent;
 use crate::model::packet::Format;
 use crate::transport::blocks::path_scaled::FlowRate;
 
@@ -127,6 +128,9 @@ crate::parameters! {
         pub t_high: Duration = Duration::from_micros(500), where positive;
         /// Minimum RTT, which normalises the gradient ([ecndelay16]: 20 us).
         pub min_rtt: Duration = Duration::from_micros(20), where positive;
+        /// If true, the distances of `t_low` and `t_high` from `min_rtt` count from the base RTT of the
+        /// flow's path instead, and `min_rtt` is at least that base RTT (own choice: false).
+        pub above_base_rtt: bool = false;
         /// Hyperactive increase starts after this number of consecutive negative gradients
         /// ([timely15]: 5).
         pub hyper_after: u32 = 5, where positive;
@@ -156,6 +160,32 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Returns the RTT of an empty network without a segment's serialisation delay.
+pub(super) fn segment_base_rtt(path: &Path) -> Duration {
+    let packet = path.line_rate.transmit(path.format.on_wire(path.format.payload));
+    path.base_rtt.saturating_sub(packet)
+}
+
+/// Returns an RTT as far above the base RTT of a path as `rtt` is above `min_rtt`.
+pub(super) fn above_base_rtt(rtt: Duration, min_rtt: Duration, path: &Path) -> Duration {
+    segment_base_rtt(path) + rtt.saturating_sub(min_rtt)
+}
+
+/// Returns a warning if the threshold `name` is below the base RTT of the longest path.
+pub(super) fn threshold_warning(
+    (name, threshold): (&str, Duration),
+    extent: &Extent,
+    format: &Format,
+) -> Option<String> {
+    let base_rtt = extent.base_rtt(format);
+    (threshold < base_rtt).then(|| {
+        format!(
+            "{name} is {threshold}, below the base RTT of the longest path, {base_rtt}: rates fall although \
+             queues are empty; give `above_base_rtt = true`"
+        )
+    })
 }
 
 impl Segments {
@@ -275,8 +305,17 @@ impl SegmentRate {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let control = SegmentRate::new(&self.segments, self.ewma_weight, self.min_rtt, path);
-        Box::new(Timely { config: self.clone(), control, negative_gradients: 0 })
+        let mut config = self.clone();
+        if self.above_base_rtt {
+            let shift = |rtt: Duration| above_base_rtt(rtt, self.min_rtt, path);
+            (config.t_low, config.t_high) = (shift(self.t_low), shift(self.t_high));
+            if let Some(integral) = &mut config.integral {
+                integral.reference = shift(integral.reference);
+            }
+            config.min_rtt = self.min_rtt.max(segment_base_rtt(path));
+        }
+        let control = SegmentRate::new(&self.segments, self.ewma_weight, config.min_rtt, path);
+        Box::new(Timely { config, control, negative_gradients: 0 })
     }
 
     fn needs_lossless_network(&self) -> bool {
@@ -289,6 +328,11 @@ impl Transport for Config {
 
     fn segment_size(&self) -> Option<Bytes> {
         Some(self.segments.size)
+    }
+
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let warning = || threshold_warning(("t_high", self.t_high), extent, format);
+        if self.above_base_rtt { Vec::new() } else { warning().into_iter().collect() }
     }
 }
 
@@ -444,6 +488,36 @@ pub(super) mod tests {
         assert_eq!(starts("remembered", cached_state), (80.0, Some(80.0)));
         assert_eq!(starts("fair_share", cached_state), (1260.0, None));
         assert_eq!(starts("line_rate", cached_state), (10_000.0, None));
+    }
+
+    #[test]
+    fn thresholds_may_follow_the_base_rtt() {
+        let config = |above: bool| {
+            Config::read(&json!({ "above_base_rtt": above, "ewma_weight": 0.875 })).unwrap()
+        };
+        // A base RTT of 200 us without the packet's 0.8 us: T_low is 230 us and T_high 680 us.
+        let path = Path { base_rtt: Duration::from_nanos(200_800), ..path() };
+        let step = |above, rtt| {
+            rates(&mut *config(above).controller(&path), &[rtt]).pop().unwrap()
+        };
+        // 500 / 1000 of 80 % less; 680 / 1000.
+        assert_eq!([step(false, 229.0), step(false, 1000.0)], [1260.0, 1250.0 * 0.6]);
+        assert_eq!([step(true, 680.0), step(true, 1000.0)], [1260.0, 1250.0 * (1.0 - 0.8 * 0.32)]);
+        // A rise by 20 us above T_low is a tenth of the base RTT.
+        let mut flow = config(true).controller(&path);
+        assert_eq!(rates(&mut *flow, &[240.0, 260.0]).pop(), Some(1260.0 * (1.0 - 0.8 * 0.0875)));
+    }
+
+    #[test]
+    fn a_threshold_below_the_base_rtt_gives_a_warning() {
+        let extent = Extent::new(Duration::from_micros(300), [(Rate::from_gbps(10), 2)]);
+        let warnings = |config: Value| {
+            Config::read(&config).unwrap().warnings(&extent, &path().format)
+        };
+        let warning = &warnings(json!({}))[0];
+        assert!(warning.starts_with("t_high is 500 us, below the base RTT"), "{warning}");
+        assert_eq!(warnings(json!({ "t_high": "700 us" })), [""; 0]);
+        assert_eq!(warnings(json!({ "above_base_rtt": true })), [""; 0]);
     }
 
     #[test]
