@@ -108,7 +108,11 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W8: TIMELY over pause frames, calls of 64 KB at load 0.7 on a Clos of 1024 hosts",
         "topology": {"kind": "clos", "pods": 8, "edges_per_pod": 8, "cores": 32},
         "packet": {"payload": "1460 B", "header": "40 B", "ack": "40 B"},
-        "transport": {"kind": "timely", "segments": {"pacing": "per_burst"}},
+        "transport": {
+            "kind": "timely",
+            "ewma_weight": 0.875,
+            "segments": {"pacing": "per_burst"},
+        },
         "switch": {"shared_buffer": "12 MB", "pause": {}},
         "host": {"stamps": "wire"},
         "workload": {

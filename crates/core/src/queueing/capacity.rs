@@ -157,7 +157,8 @@ mod tests {
         let limit = |text: &str, gbps| {
             let capacity = Capacity::read(&json!(text)).unwrap();
             assert_eq!(capacity.show(), text);
-            let scale = LinkScale { rate: Rate::from_gbps(gbps), base_rtt: Duration::from_micros(12) };
+            let scale =
+                LinkScale { rate: Rate::from_gbps(gbps), base_rtt: Duration::from_micros(12) };
             scale.limit(Some(capacity)).unwrap()
         };
         // 24 us are 30 KB at 10 Gb/s; 12 us are 15 KB.

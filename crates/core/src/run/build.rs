@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::random::Random;
 use crate::base::schema::{Problem, did_you_mean};
-use crate::base::units::Time;
+use crate::base::units::{Duration, Time};
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
@@ -13,7 +13,6 @@ use crate::network::port::{Passing, Port, PortConfig};
 use crate::network::routes::Routes;
 use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::TrafficClasses;
-use crate::base::units::Duration;
 use crate::queueing::{LinkScale, disciplines};
 use crate::record::Recorder;
 use crate::router::{self, PortInfo};

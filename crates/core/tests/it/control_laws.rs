@@ -205,6 +205,9 @@ fn dcqcn_is_more_stable_with_marking_on_dequeue() {
 
 // TIMELY.
 
+/// Weight of TIMELY's moving average in [ecndelay16].
+const WEIGHT: f64 = 0.875;
+
 /// TIMELY or patched TIMELY over 10 Gb/s. ACKs have priority over data, as in [timely15].
 fn timely(transport: &Value, initial_rates: &[&str], senders: usize, delay: &str) -> Results {
     run(&with(
@@ -230,7 +233,12 @@ fn timely_does_not_converge_to_fairness() {
     // and between 2 and 3.5; here the larger flow has nearly all of the link after 80 ms. One
     // difference: a flow above 6.4 Gb/s takes less than 20 us per segment and increases faster; the
     // paper's fluid model allows one step every 20 us, Algorithm 1 one step per segment.
-    let results = timely(&json!("timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
+    let results = timely(
+        &json!({ "kind": "timely", "ewma_weight": WEIGHT }),
+        &["7 Gbps", "3 Gbps"],
+        2,
+        "1 us",
+    );
     for (from, to) in [(0.01, 0.03), (0.03, 0.06), (0.06, 0.1), (0.1, 0.16)] {
         let unfairness = unfairness(&results, from, to);
         assert!(unfairness > 1.7, "{unfairness} between {from} s and {to} s");
@@ -243,7 +251,8 @@ fn timely_is_fair_with_bursts_and_collapses_with_long_bursts() {
     // each, because bursts randomise the delays.
     let bursts = |size: &str, rates: &[&str]| {
         let segments = json!({ "pacing": "per_burst", "size": size });
-        timely(&json!({ "kind": "timely", "segments": segments }), rates, 2, "1 us")
+        let transport = json!({ "kind": "timely", "ewma_weight": WEIGHT, "segments": segments });
+        timely(&transport, rates, 2, "1 us")
     };
     let short = bursts("16 KB", &["7 Gbps", "3 Gbps"]);
     assert!(unfairness(&short, 0.08, 0.16) < 1.25);
@@ -309,7 +318,8 @@ fn timely_with_an_integral_term_holds_the_queue_but_is_unfair() {
     // fair and off the reference: patched TIMELY.)
     let reference = (100e-6 - 4e-6 - 2.0 * 64.0 * 8.0 / 10e9) * 10e9 / 8.0;
     let with_integral = |beta: f64, rates: &[&str], senders| {
-        timely(&json!({ "kind": "timely", "beta": beta, "integral": {} }), rates, senders, "1 us")
+        let integral = json!({ "ewma_weight": WEIGHT, "beta": beta, "integral": {} });
+        timely(&with(&json!({ "kind": "timely" }), integral), rates, senders, "1 us")
     };
     for (senders, rates) in [(2, ["7 Gbps", "3 Gbps"]), (10, ["1500 Mbps", "500 Mbps"])] {
         let results = with_integral(0.05, &rates, senders);

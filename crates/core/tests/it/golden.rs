@@ -21,7 +21,10 @@ fn three_digits(value: f64) -> String {
 fn scenario(transport: &str, topology: &Value, load: f64, flows: usize) -> Value {
     json!({
         "topology": topology,
-        "transport": transport,
+        "transport": match transport {
+            "timely" => json!({ "kind": transport, "ewma_weight": 0.875 }),
+            _ => json!(transport),
+        },
         "workload": {
             "kind": "poisson", "load": load, "flows": flows,
             "sizes": { "kind": "empirical", "file": { "name": "sizes", "text": SIZES } },

@@ -20,7 +20,7 @@ from sojourn import (
     plot,
 )
 
-from .paper import PATCHED, paper, sharing
+from .paper import PATCHED, WEIGHT, paper, sharing
 
 figure = Figure(
     paper,
@@ -63,7 +63,7 @@ RATIO, UNEVENNESS = "the one over the other", "the faster over the slower"
 def timely(size: str, pacing: str, kind: str = "timely") -> dict[str, Any]:
     """Return the change to TIMELY with segments of this size."""
     segments = {"size": size, "pacing": pacing, "min_rate": "100 Mbps"}
-    return {"transport": {"kind": kind, "segments": segments}}
+    return {"transport": {"kind": kind, **WEIGHT, "segments": segments}}
 
 
 APART = "TIMELY, from 7 and 3 Gb/s"

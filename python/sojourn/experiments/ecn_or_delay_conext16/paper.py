@@ -97,15 +97,18 @@ base: dict[str, Any] = {
 
 AUTHORS_FLOOR = {"segments": {"min_rate": "100 Mbps"}}
 
+WEIGHT = {"ewma_weight": 0.875}
+"""Weight of TIMELY's moving average in the authors' code."""
+
 TIMELY = "TIMELY, beta 0.008"
 DOCUMENTED = "TIMELY, beta 0.8"
 PATCHED = "Patched TIMELY"
 
 schemes: dict[str, dict[str, Any]] = {
     "DCQCN": {"transport": "dcqcn"},
-    TIMELY: {"transport": {"kind": "timely", "beta": 0.008, **AUTHORS_FLOOR}},
+    TIMELY: {"transport": {"kind": "timely", "beta": 0.008, **WEIGHT, **AUTHORS_FLOOR}},
     PATCHED: {"transport": {"kind": "patched_timely", **AUTHORS_FLOOR}},
-    DOCUMENTED: {"transport": {"kind": "timely", **AUTHORS_FLOOR}},
+    DOCUMENTED: {"transport": {"kind": "timely", **WEIGHT, **AUTHORS_FLOOR}},
 }
 """The three published schemes, with TIMELY's probable beta (see the deviations), and TIMELY with
 the documented beta."""

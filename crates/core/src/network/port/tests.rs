@@ -5,7 +5,7 @@ use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Loss;
 use crate::model::packet::Format;
 use crate::queueing::blocks::tail_drop::TailDrop;
-use crate::queueing::{Admission, Limit, Fifo};
+use crate::queueing::{Admission, Fifo, Limit};
 
 /// A link that transmits a byte in a nanosecond, with a delay of 500 ns.
 fn link() -> Link {

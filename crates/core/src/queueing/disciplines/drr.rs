@@ -23,7 +23,11 @@ crate::parameters! {
 
 impl QueueKind for Config {
     fn build(&self, scale: LinkScale) -> PortQueue {
-        let queue = DeficitRoundRobin::new(self.quantum, FlowClassifier::new(None), scale.limit(self.capacity));
+        let queue = DeficitRoundRobin::new(
+            self.quantum,
+            FlowClassifier::new(None),
+            scale.limit(self.capacity),
+        );
         PortQueue::OnDeparture(Box::new(queue))
     }
 

@@ -16,7 +16,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind};
+use super::{
+    Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind,
+};
 use crate::model::packet::{FlowNumber, Packet};
 use crate::queueing::blocks::calendar_queue::CalendarQueue;
 use crate::queueing::blocks::flow_queues::{FlowQueues, LongestQueueDrop};
@@ -61,7 +63,9 @@ impl QueueKind for Config {
             rounds_per_byte: RoundsPerByte::default(),
             flows: FlowQueues::default(),
             finish_rounds: CalendarQueue::default(),
-            equally_shared: scale.limit(self.capacity).filter(|_| self.room == BufferSharing::Equal),
+            equally_shared: scale
+                .limit(self.capacity)
+                .filter(|_| self.room == BufferSharing::Equal),
             limit: LongestQueueDrop::new(scale.limit(self.capacity)),
             backlog: Backlog::default(),
         }))

@@ -3,7 +3,9 @@
 //! Source: [pfabric13] §4.2; ties and the limit in bytes as in the authors' ns-2 module. The
 //! smaller number is the better priority. Packets without a priority (ACKs) have priority 0.
 
-use super::{Backlog, Capacity, Context, Limit, LinkScale, PortQueue, PriorityCounts, Queue, QueueKind};
+use super::{
+    Backlog, Capacity, Context, Limit, LinkScale, PortQueue, PriorityCounts, Queue, QueueKind,
+};
 use crate::base::units::Bytes;
 use crate::model::packet::Packet;
 use crate::queueing::blocks::priority_store::PriorityStore;

@@ -1,7 +1,9 @@
 //! Strict priority: one FIFO per class. A class is served only while all lower-numbered classes are
 //! empty.
 
-use super::{Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind};
+use super::{
+    Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind,
+};
 use crate::base::units::Bytes;
 use crate::model::packet::Packet;
 

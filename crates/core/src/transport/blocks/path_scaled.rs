@@ -119,10 +119,7 @@ impl Parameter for WindowSize {
             _ => None,
         };
         let product: &Units = &[(PRODUCT, 1)];
-        json_schema::either([
-            u32::schema(packets, definitions),
-            pattern(&quantity_form(product)),
-        ])
+        json_schema::either([u32::schema(packets, definitions), pattern(&quantity_form(product))])
     }
 }
 

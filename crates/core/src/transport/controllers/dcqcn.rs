@@ -257,7 +257,8 @@ impl Dcqcn {
             HyperFrom::AtF => (min_stage + 1).saturating_sub(stages),
         };
         if hyper_steps > 0 {
-            self.target_rate += f64::from(hyper_steps) * self.config.hyper_increase.bps(self.line_rate);
+            self.target_rate +=
+                f64::from(hyper_steps) * self.config.hyper_increase.bps(self.line_rate);
         } else if max_stage >= stages {
             self.target_rate += self.config.additive_increase.bps(self.line_rate);
         }

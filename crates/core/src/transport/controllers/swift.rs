@@ -245,9 +245,8 @@ mod tests {
     #[test]
     fn the_target_delay_follows_the_formula() {
         let config = Config::read(&json!({})).unwrap();
-        let target_us = |window, hops| {
-            config.target(window, config.least_target(Duration::ZERO, hops)) * 1e6
-        };
+        let target_us =
+            |window, hops| config.target(window, config.least_target(Duration::ZERO, hops)) * 1e6;
         // a = 100 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 32.6554 us, b = -3.26554 us.
         for (window, hops, by_hand) in [
             (1.0, 2, 20.0 + 6.0 + 32.655_43 - 3.265_543),
@@ -283,7 +282,10 @@ mod tests {
         let warnings = |above, delay| config(above).warnings(&extent(delay), &path().format);
         assert_eq!(warnings(false, 12_168), [""; 0]);
         let warning = &warnings(false, 12_169)[0];
-        assert!(warning.starts_with("base_target is 20 us, with hop_scaling 26 us, below"), "{warning}");
+        assert!(
+            warning.starts_with("base_target is 20 us, with hop_scaling 26 us, below"),
+            "{warning}"
+        );
         assert!(warning.contains("26.002 us"), "{warning}");
         assert_eq!(warnings(true, 100_000), [""; 0]);
         // 100 us and 20 us.

@@ -1,8 +1,7 @@
 //! TIMELY: controls the rate by the gradient of the RTT ([timely15] Algorithm 1).
 //!
 //! The initial rate and the meaning of the parameters follow [ecndelay16]. The paper does not give the
-//! weight of the moving average; [ecndelay16] uses 0.875, the authors' code fragment 0.02, and the choice
-//! matters (docs/design.md).
+//! weight of the moving average: the authors' code fragment has 0.02, [ecndelay16] 0.875, marked as unsure.
 
 use super::{
     Ack, AckPolicy, Allowance, CachedPathState, Controller, Mechanism, PacingPolicy, Path,
@@ -12,8 +11,8 @@ use crate::base::schema::{
     Problem, defaults, not_negative, positive, positive_fraction, positive_if_given,
 };
 use crate::base::units::{Bytes, Duration, Rate};
-use crate::model::host_clock::Stamps;
 use crate::model::graph::Extent;
+use crate::model::host_clock::Stamps;
 use crate::model::packet::Format;
 use crate::transport::blocks::path_scaled::FlowRate;
 
@@ -114,9 +113,9 @@ impl Integral {
 crate::parameters! {
     /// TIMELY: rate control by the gradient of the RTT ([timely15]).
     pub struct Config {
-        /// Weight of the newest difference in the moving average of RTT differences ([ecndelay16]:
-        /// 0.875; [timely15] gives none).
-        pub ewma_weight: f64 = 0.875, where positive_fraction;
+        /// Weight of the newest difference in the moving average of RTT differences (authors' code
+        /// fragment: 0.02; [ecndelay16]: 0.875; [timely15] gives none).
+        pub ewma_weight: f64 = 0.02, where positive_fraction;
         /// beta, the multiplicative decrease factor ([timely15]: 0.8).
         pub beta: f64 = 0.8, where positive_fraction;
         /// delta, the additive increase per segment ([timely15]: 10 Mb/s).
@@ -414,8 +413,13 @@ pub(super) mod tests {
         rates
     }
 
+    /// TIMELY with the weight of [ecndelay16], unless given.
     fn timely(config: &Value) -> Box<dyn Controller> {
-        Config::read(config).unwrap().controller(&path())
+        let mut config = config.clone();
+        if config.get("ewma_weight").is_none() {
+            config["ewma_weight"] = json!(0.875);
+        }
+        Config::read(&config).unwrap().controller(&path())
     }
 
     #[test]
@@ -427,6 +431,13 @@ pub(super) mod tests {
         let cut = 378.0; // 1260 * (1 - 0.8 * 0.875)
         assert_eq!(rates(&mut *flow, &[40.0, 60.0, 55.0]), [1260.0, cut, cut + 10.0]);
         assert_eq!(rates(&mut *flow, &[1000.0]), [232.8]);
+    }
+
+    #[test]
+    fn the_default_weight_is_that_of_the_authors() {
+        // A rise by 20 us counts as 0.02 of the minimum RTT.
+        let mut flow = Config::read(&json!({})).unwrap().controller(&path());
+        assert_eq!(rates(&mut *flow, &[40.0, 60.0]), [1260.0, 1260.0 * (1.0 - 0.8 * 0.02)]);
     }
 
     #[test]
@@ -497,9 +508,7 @@ pub(super) mod tests {
         };
         // A base RTT of 200 us without the packet's 0.8 us: T_low is 230 us and T_high 680 us.
         let path = Path { base_rtt: Duration::from_nanos(200_800), ..path() };
-        let step = |above, rtt| {
-            rates(&mut *config(above).controller(&path), &[rtt]).pop().unwrap()
-        };
+        let step = |above, rtt| rates(&mut *config(above).controller(&path), &[rtt]).pop().unwrap();
         // 500 / 1000 of 80 % less; 680 / 1000.
         assert_eq!([step(false, 229.0), step(false, 1000.0)], [1260.0, 1250.0 * 0.6]);
         assert_eq!([step(true, 680.0), step(true, 1000.0)], [1260.0, 1250.0 * (1.0 - 0.8 * 0.32)]);
@@ -511,9 +520,8 @@ pub(super) mod tests {
     #[test]
     fn a_threshold_below_the_base_rtt_gives_a_warning() {
         let extent = Extent::new(Duration::from_micros(300), [(Rate::from_gbps(10), 2)]);
-        let warnings = |config: Value| {
-            Config::read(&config).unwrap().warnings(&extent, &path().format)
-        };
+        let warnings =
+            |config: Value| Config::read(&config).unwrap().warnings(&extent, &path().format);
         let warning = &warnings(json!({}))[0];
         assert!(warning.starts_with("t_high is 500 us, below the base RTT"), "{warning}");
         assert_eq!(warnings(json!({ "t_high": "700 us" })), [""; 0]);
