@@ -33,6 +33,7 @@ mod rate_traces;
 mod readers;
 mod recovery;
 mod routing;
+mod scaling;
 mod stacks;
 mod tcp_laws;
 mod tidy;

@@ -2,10 +2,11 @@
 //! comparison at any rate treats all laws alike.
 //!
 //! Sources: the simulator of [hpcc19] (`run.py`), whose authors scale the constants of DCTCP, DCQCN and
-//! TIMELY with the rate of hosts.
+//! TIMELY with the rate of hosts; [pfabric13] §5.4.3 for pFabric's window, queue and timeout.
 
 use serde_json::{Value, json};
 
+use crate::base::schema::Parameter;
 use crate::base::units::Duration;
 
 /// Returns the thresholds of a queue discipline that a transport was designed for.
@@ -18,6 +19,8 @@ pub(super) fn queue(discipline: &str) -> Value {
         }
         // 100 KB and 400 KB at 25 Gb/s.
         "dcqcn_red" => json!({ "kmin": "32 us", "kmax": "128 us", "pmax": 0.2 }),
+        // 36 KB at 10 Gb/s.
+        "pfabric" => json!({ "capacity": "2 BDP" }),
         _ => json!({}),
     }
 }
@@ -38,7 +41,7 @@ pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
 }
 
 /// Returns the parameters of a law in a network with this base RTT.
-pub(super) fn law(kind: &str, _base_rtt: Duration) -> Value {
+pub(super) fn law(kind: &str, base_rtt: Duration) -> Value {
     // 1 Gb/s at 100 Gb/s, as in [hpcc19], is also the share of [ecndelay16]'s code, 100 Mb/s at 10 Gb/s.
     let min_rate = "1 %";
     match kind {
@@ -49,6 +52,12 @@ pub(super) fn law(kind: &str, _base_rtt: Duration) -> Value {
         // 10 Mb/s at 10 Gb/s.
         "timely" | "patched_timely" => json!({
             "delta": "0.1 %", "segments": { "min_rate": min_rate }, (ABOVE_BASE_RTT): true,
+        }),
+        // 12 packets, the queue, and 45 us in a network with a base RTT of 15 us.
+        "pfabric" => json!({
+            "initial_window": "1 BDP",
+            "max_window": "2 BDP",
+            "reliability": { "fixed_rto": (base_rtt * 3).show() },
         }),
         "swift" => json!({ (ABOVE_BASE_RTT): true }),
         _ => json!({}),

@@ -236,6 +236,25 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
 }
 
 #[test]
+fn pfabric_follows_the_bandwidth_delay_product() {
+    for environment in ["lossy_datacentre", "lossless_datacentre"] {
+        let packet = json!({ "payload": "960 B", "header": "40 B", "ack": "40 B" });
+        let changes = json!({ "environment": environment, "packet": packet });
+        let law = on_a_star(&json!("pfabric"), &changes)["transport"].clone();
+        assert_eq!([&law["initial_window"], &law["max_window"]], ["1 BDP", "2 BDP"]);
+        // Two links of 10 Gb/s and 1 us: 2 us and 832 ns each, times three.
+        assert_eq!(law["reliability"]["fixed_rto"], "16.992 us");
+        for queue in queues("pfabric", &changes) {
+            assert_eq!(queue["capacity"], "2 BDP");
+        }
+        let own = json!({ "kind": "pfabric", "reliability": { "fixed_rto": "45 us" } });
+        assert_eq!(on_a_star(&own, &changes)["transport"]["reliability"]["fixed_rto"], "45 us");
+    }
+    let changes = json!({ "environment": "internet" });
+    assert_eq!(on_a_star(&json!("pfabric"), &changes)["transport"]["initial_window"], 12);
+}
+
+#[test]
 fn every_discipline_without_a_limit_gets_one() {
     for kind in disciplines::Config::NAMES {
         let Ok(declared) = disciplines::Config::read(&json!({ "kind": kind })) else { continue };
