@@ -14,7 +14,7 @@ pub use fifo::{AdmissionGate, Fifo, PacketFifo};
 pub use priority_counts::PriorityCounts;
 
 use crate::base::random::Random;
-use crate::base::units::{Bytes, Time};
+use crate::base::units::{Bytes, Rate, Time};
 use crate::model::packet::{FlowNumber, Packet};
 
 /// Queue of one port. Its kind determines the cost of a hop.
@@ -145,6 +145,38 @@ pub trait Queue: Send {
     }
 }
 
+/// Link rates for which an absolute parameter was designed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DesignRates {
+    /// Name of the parameter.
+    pub field: &'static str,
+    /// Lowest rate.
+    pub least: Rate,
+    /// Highest rate.
+    pub most: Rate,
+}
+
+impl DesignRates {
+    /// Returns a parameter designed for one rate.
+    pub fn one(field: &'static str, rate: Rate) -> Self {
+        Self { field, least: rate, most: rate }
+    }
+
+    /// Returns the rates for which [dctcp10] gives links this marking threshold: 65 packets of 1500 B at 10
+    /// Gb/s, 20 packets at 1 Gb/s and below. `None` for thresholds that follow the rate.
+    pub fn of_dctcp_threshold(threshold: Capacity) -> Option<Self> {
+        const PACKET: u64 = 1500;
+        let bytes = match threshold {
+            Capacity::Bytes(bytes) => bytes,
+            Capacity::Packets(packets) => u64::from(packets) * PACKET,
+            Capacity::Time(_) | Capacity::Product(_) => return None,
+        };
+        let most = Rate::from_bps(bytes as f64 / (65 * PACKET) as f64 * Rate::from_gbps(10).bps());
+        let least = if bytes > 20 * PACKET { most } else { Rate(1) };
+        Some(Self { field: "threshold", least, most })
+    }
+}
+
 /// Configuration of a queue discipline.
 pub trait QueueKind {
     /// Builds the queue of a port.
@@ -162,6 +194,11 @@ pub trait QueueKind {
     /// Returns the names of the flow classes that have weights.
     fn weighted_classes(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// Returns the link rates for which an absolute parameter was designed, if they are known.
+    fn design_rates(&self) -> Option<DesignRates> {
+        None
     }
 
     /// Returns the number of priorities, if the discipline uses priorities and their number is

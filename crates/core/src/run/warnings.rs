@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::base::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
 use crate::network::switch::pause_watchdog;
-use crate::queueing::disciplines;
+use crate::queueing::{DesignRates, disciplines};
 use crate::run::scenario::Scenario;
 use crate::simulation::Simulation;
 
@@ -19,6 +19,9 @@ const LONG_WAIT: Duration = Duration::from_millis(100);
 
 /// Number of retransmissions above which those without a loss are worth a warning.
 const MANY_RETRANSMISSIONS: u64 = 100;
+
+/// Ratio of rates from which on parameters designed for one do not suit the other.
+const FAR: u64 = 4;
 
 impl Scenario {
     /// Returns the warnings of a run of the packet simulator, whose queues at switches and at hosts are
@@ -37,6 +40,7 @@ impl Scenario {
         router
             .into_iter()
             .chain(self.transport_warnings())
+            .chain(self.rate_warning(graph, queues))
             .chain(self.timeout_warnings())
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(retransmission_warning(simulation))
@@ -92,6 +96,37 @@ impl Scenario {
             "the network starts empty, and all flows of the first {end} count: completion times are below \
              those of the steady state; give the workload `stop`, and the scenario `warm_up`"
         ))
+    }
+
+    /// Warns of absolute parameters that were designed for links of other rates.
+    fn rate_warning(&self, graph: &Graph, queues: &[[disciplines::Config; 2]]) -> Option<String> {
+        let rates = |at_host: bool| {
+            let there = graph.links.iter().filter(move |link| graph.is_from_host(link) == at_host);
+            there.map(|link| link.rate)
+        };
+        let queues = queues.iter().filter_map(|[switch, _]| {
+            switch.design_rates().map(|design| (switch.name().to_owned(), design, false))
+        });
+        let transports = self
+            .all_transports()
+            .filter_map(|(field, law)| law.design_rates().map(|design| (field, design, true)));
+        let differs = |(owner, design, at_host): (String, DesignRates, bool)| {
+            let is_far = |rate: &Rate| {
+                rate.0 >= FAR.saturating_mul(design.most.0)
+                    || rate.0.saturating_mul(FAR) <= design.least.0
+            };
+            let used = rates(at_host).find(is_far)?;
+            let (field, designed) = (design.field, design.most);
+            Some(format!("{owner}.{field}, for {designed}, is used at {used}"))
+        };
+        let all: Vec<String> = queues.chain(transports).filter_map(differs).collect();
+        (!all.is_empty()).then(|| {
+            let all = all.join("; ");
+            format!(
+                "parameters designed for other rates: {all}; give them relative to the link, as data-centre \
+                 environments do"
+            )
+        })
     }
 
     /// Warns of parameters of transports that do not suit the network.

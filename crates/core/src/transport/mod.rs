@@ -32,7 +32,7 @@ pub use self::mechanism::{
 use crate::base::units::Bytes;
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
-use crate::queueing::disciplines;
+use crate::queueing::{DesignRates, disciplines};
 use crate::router;
 
 /// Kind of transport.
@@ -62,6 +62,11 @@ pub trait Transport {
     /// Returns warnings about valid but questionable parameters on a network of this extent.
     fn warnings(&self, _extent: &Extent, _format: &Format) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the line rates for which an absolute parameter was designed, if they are known.
+    fn design_rates(&self) -> Option<DesignRates> {
+        None
     }
 
     /// Returns true if the transport was designed for a network that loses no packets.

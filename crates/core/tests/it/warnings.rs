@@ -130,3 +130,59 @@ fn arrivals_into_an_empty_network_that_end_by_default() {
     assert_warns(&calls, words, json!({ "workload": { "pattern": { "calls": 10 } } }));
     assert_warns(&calls, words, json!({ "workload": { "pattern": { "stop": "1 ms" } } }));
 }
+
+/// Two flows of a transport into one host of a star.
+fn at_rate(rate: &str, transport: &str, changes: Value) -> Value {
+    let flow = |source: u32| json!({ "source": source, "target": 0, "size": "10 KB" });
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 3, "rate": rate }, "transport": transport,
+        "workload": { "kind": "flows", "flows": [flow(1), flow(2)] },
+    });
+    with(&scenario, changes)
+}
+
+#[test]
+fn parameters_of_other_rates() {
+    let words = "parameters designed for other rates";
+    let with_rate = |rate: &str| json!({ "topology": { "rate": rate } });
+    // DCQCN's are for 40 Gb/s, the others' for 10 Gb/s; a factor of 4 is far.
+    assert_warns(&at_rate("10 Gbps", "dcqcn", json!({})), words, with_rate("11 Gbps"));
+    for kind in ["timely", "patched_timely", "pfabric"] {
+        assert_warns(&at_rate("40 Gbps", kind, json!({})), words, with_rate("39 Gbps"));
+    }
+    // [dctcp10] has 20 packets at 1 Gb/s, and for 12 Gb/s about 80.
+    let dctcp = |rate: &str, threshold: &str| {
+        let queue = json!({ "kind": "ecn_threshold", "threshold": threshold });
+        at_rate(rate, "dctcp", json!({ "queue": queue }))
+    };
+    assert_warns(&dctcp("100 Gbps", "20 packets"), words, with_rate("100 Mbps"));
+    let in_time = json!({ "queue": { "threshold": "24 us" } });
+    assert_warns(&dctcp("100 Gbps", "20 packets"), words, in_time);
+    assert_warns(&dctcp("1 Gbps", "80 packets"), words, with_rate("10 Gbps"));
+    assert_warns(&at_rate("100 Gbps", "pias", json!({})), words, with_rate("10 Gbps"));
+
+    let lines = warnings(&at_rate("200 Gbps", "dcqcn", json!({})));
+    let line = "parameters designed for other rates: dcqcn_red.kmax, for 40 Gbps, is used at 200 Gbps; \
+                transport.additive_increase, for 40 Gbps, is used at 200 Gbps; give them relative to the \
+                link, as data-centre environments do";
+    assert!(lines.iter().any(|found| found == line), "{lines:?}");
+    for kind in ["dcqcn", "timely", "patched_timely", "pfabric", "dctcp", "pias"] {
+        let environment = json!({ "environment": "lossless_datacentre" });
+        let found = warnings(&at_rate("400 Gbps", kind, environment));
+        assert!(!found.iter().any(|line| line.contains(words)), "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn targets_below_the_base_rtt() {
+    // The base RTT is 400 us and two packets and ACKs of 10 Gb/s.
+    for (kind, field) in [("swift", "base_target"), ("patched_timely", "t_low")] {
+        let far = json!({ "topology": { "delay": "100 us" } });
+        let scenario = at_rate("10 Gbps", kind, far);
+        let words = format!("transport: {field} is");
+        assert_warns(&scenario, &words, json!({ "topology": { "delay": "2 us" } }));
+        let above =
+            with(&scenario, json!({ "transport": { "kind": kind, "above_base_rtt": true } }));
+        assert!(!warnings(&above).iter().any(|line| line.contains(&words)));
+    }
+}

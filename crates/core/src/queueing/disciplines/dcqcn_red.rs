@@ -1,10 +1,10 @@
 //! RED profile of DCQCN: marks by the instantaneous queue length, without averaging, and does not
 //! drop.
 
-use super::{Backlog, Capacity, Limit, LinkScale, PortQueue, QueueKind};
+use super::{Backlog, Capacity, DesignRates, Limit, LinkScale, PortQueue, QueueKind};
 use crate::base::random::Random;
 use crate::base::schema::{Parameter, Problem, positive_fraction};
-use crate::base::units::Duration;
+use crate::base::units::{Duration, Rate};
 use crate::queueing::blocks::marking::{self, MarkAt, MarkingRule};
 use crate::queueing::blocks::tail_drop::TailDrop;
 
@@ -54,6 +54,12 @@ impl QueueKind for Config {
 
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
+    }
+
+    /// [dcqcn15] chose its thresholds for links of 40 Gb/s.
+    fn design_rates(&self) -> Option<DesignRates> {
+        let is_published = self.kmax == Capacity::Bytes(200_000);
+        is_published.then(|| DesignRates::one("kmax", Rate::from_gbps(40)))
     }
 }
 

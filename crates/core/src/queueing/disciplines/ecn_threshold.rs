@@ -1,6 +1,6 @@
 //! DCTCP's ECN threshold: marks packets while the queue is longer than K.
 
-use super::{Backlog, Capacity, Limit, LinkScale, PortQueue, QueueKind};
+use super::{Backlog, Capacity, DesignRates, Limit, LinkScale, PortQueue, QueueKind};
 use crate::base::random::Random;
 use crate::base::units::{Bytes, Rate};
 use crate::queueing::blocks::marking::{self, MarkAt, MarkingRule};
@@ -44,6 +44,10 @@ impl QueueKind for Config {
 
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
+    }
+
+    fn design_rates(&self) -> Option<DesignRates> {
+        self.threshold.and_then(DesignRates::of_dctcp_threshold)
     }
 }
 

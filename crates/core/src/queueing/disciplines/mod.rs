@@ -15,8 +15,8 @@ pub mod strict_priority;
 
 pub use crate::queueing::blocks::marking::MarkAt;
 pub use crate::queueing::{
-    Admission, Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, PriorityCounts,
-    Queue, QueueKind, QueueState, Verdict,
+    Admission, Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PacketFifo, PortQueue,
+    PriorityCounts, Queue, QueueKind, QueueState, Verdict,
 };
 
 crate::family! {

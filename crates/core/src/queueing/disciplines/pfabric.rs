@@ -4,9 +4,10 @@
 //! smaller number is the better priority. Packets without a priority (ACKs) have priority 0.
 
 use super::{
-    Backlog, Capacity, Context, Limit, LinkScale, PortQueue, PriorityCounts, Queue, QueueKind,
+    Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PortQueue, PriorityCounts, Queue,
+    QueueKind,
 };
-use crate::base::units::Bytes;
+use crate::base::units::{Bytes, Rate};
 use crate::model::packet::Packet;
 use crate::queueing::blocks::priority_store::PriorityStore;
 
@@ -40,6 +41,13 @@ impl QueueKind for Config {
 
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
+    }
+
+    /// Hosts of [pfabric13] have 10 Gb/s; its fabric of 40 Gb/s has the same queues.
+    fn design_rates(&self) -> Option<DesignRates> {
+        let is_published = self.capacity == Some(Capacity::Bytes(36_000));
+        let (least, most) = (Rate::from_gbps(10), Rate::from_gbps(40));
+        is_published.then_some(DesignRates { field: "capacity", least, most })
     }
 }
 

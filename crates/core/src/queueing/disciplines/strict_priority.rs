@@ -2,7 +2,8 @@
 //! empty.
 
 use super::{
-    Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind,
+    Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PacketFifo, PortQueue, Queue,
+    QueueKind,
 };
 use crate::base::units::Bytes;
 use crate::model::packet::Packet;
@@ -55,6 +56,10 @@ impl QueueKind for Config {
 
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
+    }
+
+    fn design_rates(&self) -> Option<DesignRates> {
+        self.threshold.and_then(DesignRates::of_dctcp_threshold)
     }
 
     fn priorities(&self) -> Option<u32> {

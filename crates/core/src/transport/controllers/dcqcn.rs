@@ -5,10 +5,10 @@
 //! The alpha timer needs no event: between CNPs alpha only decays, so it is updated when next used.
 
 use super::{
-    Ack, AckPolicy, Allowance, Controller, MarkFeedback, Mechanism, Path, Reliability, Transport,
+    Ack, AckPolicy, Allowance, Controller, DesignRates, MarkFeedback, Mechanism, Path, Reliability, Transport,
 };
 use crate::base::schema::{Problem, fraction, positive, positive_fraction};
-use crate::base::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
 use crate::transport::blocks::path_scaled::FlowRate;
@@ -119,6 +119,12 @@ impl Transport for Config {
             bytes_left: self.byte_counter.0,
             config: self.clone(),
         })
+    }
+
+    /// [dcqcn15] chose its additive increase for NICs of 40 Gb/s.
+    fn design_rates(&self) -> Option<DesignRates> {
+        let is_published = self.additive_increase == FlowRate::from_mbps(40);
+        is_published.then(|| DesignRates::one("additive_increase", Rate::from_gbps(40)))
     }
 
     fn needs_lossless_network(&self) -> bool {
@@ -278,7 +284,6 @@ mod tests {
 
     use super::*;
     use crate::base::schema::{Parameter, defaults};
-    use crate::base::units::Rate;
     use serde_json::json;
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {

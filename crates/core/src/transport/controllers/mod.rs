@@ -29,6 +29,7 @@ pub mod timely;
 pub mod vegas;
 pub mod xcp;
 
+pub use crate::queueing::DesignRates;
 use crate::transport::unlimited;
 pub use crate::transport::{
     Ack, AckPolicy, Allowance, CachedPathState, CongestionSignal, Controller, ExternalStack, Loss,

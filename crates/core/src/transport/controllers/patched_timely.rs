@@ -6,10 +6,13 @@
 //! `q* = C T_low + N delta T_low / beta`.
 
 use super::timely::{
-    SegmentRate, SegmentSample, Segments, above_base_rtt, check_thresholds, segment_base_rtt,
-    threshold_warning,
+    SegmentRate, SegmentSample, Segments, above_base_rtt, check_thresholds, published_delta,
+    segment_base_rtt, threshold_warning,
 };
-use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
+use super::{
+    Ack, Allowance, CachedPathState, Controller, DesignRates, Mechanism, Path, Reliability,
+    Transport,
+};
 use crate::base::schema::{defaults, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::Extent;
@@ -54,6 +57,10 @@ impl Transport for Config {
         }
         let control = SegmentRate::new(&self.segments, self.ewma_weight, config.min_rtt, path);
         Box::new(PatchedTimely { config, control })
+    }
+
+    fn design_rates(&self) -> Option<DesignRates> {
+        published_delta(self.delta)
     }
 
     fn needs_lossless_network(&self) -> bool {

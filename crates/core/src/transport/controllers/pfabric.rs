@@ -6,8 +6,8 @@
 //! timeouts probes are sent instead of data.
 
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Reliability,
-    Signalling, Transport,
+    Ack, Allowance, Controller, DesignRates, Loss, Mechanism, OutgoingPacket, Path, Priorities,
+    Reliability, Signalling, Transport,
 };
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -115,6 +115,12 @@ impl Transport for Config {
             0 => Priorities::Numbers,
             thresholds => Priorities::Classes(thresholds as u32 + 1),
         }
+    }
+
+    /// [pfabric13] has hosts of 10 Gb/s.
+    fn design_rates(&self) -> Option<DesignRates> {
+        let is_published = self.max_window == Some(WindowSize::Packets(23));
+        is_published.then(|| DesignRates::one("max_window", Rate::from_gbps(10)))
     }
 
     fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {

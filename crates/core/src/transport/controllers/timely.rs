@@ -4,8 +4,8 @@
 //! weight of the moving average: the authors' code fragment has 0.02, [ecndelay16] 0.875, marked as unsure.
 
 use super::{
-    Ack, AckPolicy, Allowance, CachedPathState, Controller, Mechanism, PacingPolicy, Path,
-    Reliability, Transport,
+    Ack, AckPolicy, Allowance, CachedPathState, Controller, DesignRates, Mechanism, PacingPolicy,
+    Path, Reliability, Transport,
 };
 use crate::base::schema::{
     Problem, defaults, not_negative, positive, positive_fraction, positive_if_given,
@@ -187,6 +187,12 @@ pub(super) fn threshold_warning(
     })
 }
 
+/// Returns the line rate of [timely15] if delta has its value.
+pub(super) fn published_delta(delta: FlowRate) -> Option<DesignRates> {
+    let is_published = delta == FlowRate::from_mbps(10);
+    is_published.then(|| DesignRates::one("delta", Rate::from_gbps(10)))
+}
+
 impl Segments {
     fn packets(&self, format: &Format) -> u32 {
         format.packets(self.size) as u32
@@ -315,6 +321,10 @@ impl Transport for Config {
         }
         let control = SegmentRate::new(&self.segments, self.ewma_weight, config.min_rtt, path);
         Box::new(Timely { config, control, negative_gradients: 0 })
+    }
+
+    fn design_rates(&self) -> Option<DesignRates> {
+        published_delta(self.delta)
     }
 
     fn needs_lossless_network(&self) -> bool {
