@@ -3,15 +3,19 @@
 //!
 //! Where the authors' simulator differs from the paper, a parameter selects, with the paper as the default.
 //! The alpha timer needs no event: between CNPs alpha only decays, so it is updated when next used.
+//!
+//! NVIDIA's NICs ship a variant (DOCA's "DCQCN CC Parameters"): the example `dcqcn_connectx` has its values.
+//! Deviation: a CNP after `cut_interval` without a reduction reduces the rate at once, not at the next tick.
 
 use super::{
-    Ack, AckPolicy, Allowance, Controller, DesignRates, MarkFeedback, Mechanism, Path, Reliability, Transport,
+    Ack, AckPolicy, Allowance, Controller, DesignRates, MarkFeedback, Mechanism, Path, Reliability,
+    Transport,
 };
-use crate::base::schema::{Problem, fraction, positive, positive_fraction};
+use crate::base::schema::{Problem, fraction, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
-use crate::transport::blocks::path_scaled::FlowRate;
+use crate::transport::blocks::path_scaled::{FlowRate, WindowSize};
 
 crate::choices! {
     /// Time at which a receiver sends a CNP.
@@ -20,6 +24,17 @@ crate::choices! {
         Mark = "mark",
         /// At the tick of a free-running clock, if a packet was marked since the last tick.
         Tick = "tick",
+    }
+}
+
+crate::choices! {
+    /// Updates of alpha.
+    pub enum AlphaUpdate {
+        /// A rise at each CNP, and a decay after each `alpha_timer` without one ([dcqcn15]).
+        EachCnp = "each_cnp",
+        /// One update per `alpha_timer`, from the first CNP on: a rise if a CNP arrived in this period,
+        /// otherwise a decay (NVIDIA's NICs, and the simulator of [hpcc19]).
+        Periodic = "periodic",
     }
 }
 
@@ -65,7 +80,13 @@ crate::parameters! {
         pub notification_interval: Duration = Duration::from_micros(50), where positive;
         /// Time at which a receiver sends a CNP (authors' simulator: tick).
         pub notify_at: NotifyAt = NotifyAt::Mark;
-        /// K, the time without a CNP after which alpha decays ([dcqcn15]: 55 us).
+        /// Updates of alpha (NVIDIA's NICs: periodic).
+        pub alpha_update: AlphaUpdate = AlphaUpdate::EachCnp;
+        /// If true, alpha is `initial_alpha` again at the first CNP after the flow was at line rate (NVIDIA's
+        /// NICs: true).
+        pub reset_alpha: bool = false;
+        /// K, the time without a CNP after which alpha decays ([dcqcn15]: 55 us), or the
+        /// period of its updates (NVIDIA's NICs: 1 us).
         pub alpha_timer: Duration = Duration::from_micros(55), where positive;
         /// T, the period of the rate increase timer ([dcqcn15]: 55 us).
         pub rate_timer: Duration = Duration::from_micros(55), where positive;
@@ -83,6 +104,17 @@ crate::parameters! {
         pub order: UpdateOrder = UpdateOrder::CutFirst;
         /// Condition on which the target rate is set to the current rate (authors' simulator: either).
         pub clamp_target: TargetClamp = TargetClamp::Always;
+        /// Minimum time between two reductions of the rate: a CNP in this time reduces the rate at its end
+        /// (NVIDIA's NICs: 4 us; none: every CNP reduces the rate).
+        pub cut_interval: Option<Duration> = None, where positive_if_given;
+        /// Minimum factor of the rate in one reduction (NVIDIA's NICs: 0.5).
+        pub least_factor: f64 = 0.0, where fraction;
+        /// Rate that the first CNP after line rate sets, instead of a reduction by alpha (none: reduction, as
+        /// NVIDIA's NICs are shipped).
+        pub first_cnp_rate: Option<FlowRate> = None, where positive_if_given;
+        /// Window at line rate, which shrinks with the rate (DCQCN+w of [hpcc19]: 1 BDP; none: no window).
+        /// Needs `ack_every = 1`.
+        pub window: Option<WindowSize> = None, where positive_if_given;
         /// Minimum rate ([dcqcn15] gives none; authors' simulator: 100 Mb/s).
         pub min_rate: FlowRate = FlowRate::from_mbps(10), where positive;
         /// Number of packets per ACK (authors' simulator: 256).
@@ -91,10 +123,16 @@ crate::parameters! {
         pub reliability: Reliability = Reliability::go_back_n();
     }
     check |dcqcn| {
-        if dcqcn.alpha_timer <= dcqcn.notification_interval {
+        if dcqcn.window.is_some() && dcqcn.ack_every > 1 {
+            let message = "needs ack_every = 1: a window may be less than the packets of an ACK";
+            return Err(Problem::new("window", message));
+        }
+        let is_short = dcqcn.alpha_timer <= dcqcn.notification_interval;
+        if is_short && dcqcn.alpha_update == AlphaUpdate::EachCnp {
             let interval = dcqcn.notification_interval;
             let message = format!(
-                "must be longer than notification_interval, which is {interval} ([dcqcn15])"
+                "must be longer than notification_interval, which is {interval} ([dcqcn15]), or give \
+                 alpha_update = \"periodic\""
             );
             return Err(Problem::new("alpha_timer", message));
         }
@@ -113,6 +151,10 @@ impl Transport for Config {
             target_rate: rate,
             alpha: self.initial_alpha,
             alpha_updated_at: None,
+            has_cnp: false,
+            last_cut: None,
+            pending_cut: Time::NEVER,
+            window: self.window.map(|window| window.packets(path) * path.format.payload.0 as f64),
             timer: Time::NEVER,
             timer_stage: 0,
             byte_stage: 0,
@@ -133,6 +175,10 @@ impl Transport for Config {
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
         let interval = self.notification_interval;
+        let endpoint = match self.window {
+            None => Mechanism::paced(&self.reliability),
+            Some(_) => Mechanism::paced_window(&self.reliability),
+        };
         Mechanism {
             ecn_capable: true,
             acks: AckPolicy {
@@ -143,7 +189,7 @@ impl Transport for Config {
                 },
                 ..AckPolicy::default()
             },
-            ..Mechanism::paced(&self.reliability)
+            ..endpoint
         }
     }
 
@@ -170,6 +216,13 @@ struct Dcqcn {
     alpha: f64,
     /// Time of the last update of alpha; none before the first CNP.
     alpha_updated_at: Option<Time>,
+    /// True if a CNP arrived since the last periodic update of alpha.
+    has_cnp: bool,
+    last_cut: Option<Time>,
+    /// Time of a postponed reduction.
+    pending_cut: Time,
+    /// Window at line rate, in bytes.
+    window: Option<f64>,
     /// Expiry of the rate increase timer.
     timer: Time,
     timer_stage: u32,
@@ -181,23 +234,37 @@ impl Controller for Dcqcn {
     fn on_ack(&mut self, _ack: &Ack) {}
 
     fn on_notification(&mut self, now: Time) {
-        self.decay_alpha(now);
-        if self.config.order == UpdateOrder::AlphaFirst {
+        let was_at_line_rate = self.timer == Time::NEVER;
+        if was_at_line_rate && self.config.reset_alpha {
+            (self.alpha, self.alpha_updated_at, self.has_cnp) =
+                (self.config.initial_alpha, None, false);
+        }
+        self.advance_alpha(now);
+        let interval = self.config.cut_interval.unwrap_or_default();
+        let next_cut = self.last_cut.map_or(now, |last| now.max(last + interval));
+        if next_cut > now {
+            self.pending_cut = next_cut;
             self.raise_alpha();
+        } else {
+            if self.config.order == UpdateOrder::AlphaFirst {
+                self.raise_alpha();
+            }
+            match self.config.first_cnp_rate.filter(|_| was_at_line_rate) {
+                Some(rate) => {
+                    let rate = rate.bps(self.line_rate).clamp(self.min_rate, self.current_rate);
+                    (self.current_rate, self.target_rate) = (rate, rate);
+                    self.restart_increase(now);
+                }
+                None => self.cut(now),
+            }
+            if self.config.order == UpdateOrder::CutFirst {
+                self.raise_alpha();
+            }
         }
-        let has_risen =
-            self.timer_stage > 0 || self.byte_stage > 0 || self.alpha_updated_at.is_none();
-        if self.config.clamp_target == TargetClamp::Always || has_risen {
-            self.target_rate = self.current_rate;
+        match self.config.alpha_update {
+            AlphaUpdate::EachCnp => self.alpha_updated_at = Some(now),
+            AlphaUpdate::Periodic => drop(self.alpha_updated_at.get_or_insert(now)),
         }
-        self.current_rate = (self.current_rate * (1.0 - self.alpha / 2.0)).max(self.min_rate);
-        if self.config.order == UpdateOrder::CutFirst {
-            self.raise_alpha();
-        }
-        self.alpha_updated_at = Some(now);
-        (self.timer_stage, self.byte_stage) = (0, 0);
-        self.bytes_left = self.config.byte_counter.0;
-        self.timer = now + self.config.rate_timer;
     }
 
     fn on_sent(&mut self, _now: Time, bytes: Bytes) {
@@ -213,17 +280,30 @@ impl Controller for Dcqcn {
     }
 
     fn on_timer(&mut self, now: Time) {
-        self.timer = now + self.config.rate_timer;
-        self.timer_stage += 1;
-        self.increase();
+        if now >= self.pending_cut {
+            self.advance_alpha(now);
+            self.cut(now);
+        }
+        if now >= self.timer {
+            self.timer = now + self.config.rate_timer;
+            self.timer_stage += 1;
+            self.increase();
+        }
     }
 
     fn next_timer(&self) -> Time {
-        self.timer
+        self.timer.min(self.pending_cut)
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.current_rate)
+        let rate = Allowance::rate(self.current_rate);
+        match self.window {
+            None => rate,
+            Some(window) => {
+                let window = Allowance::window(window * self.current_rate / self.line_rate).window;
+                Allowance { window, ..rate }
+            }
+        }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -236,11 +316,16 @@ impl Controller for Dcqcn {
 }
 
 impl Dcqcn {
-    /// Alpha timer: one decay per period since the last update.
-    fn decay_alpha(&mut self, now: Time) {
+    /// Updates alpha for the periods of the alpha timer since the last update.
+    fn advance_alpha(&mut self, now: Time) {
         let Some(from) = self.alpha_updated_at else { return };
         let periods = now.since(from).0 / self.config.alpha_timer.0;
-        for _ in 0..periods {
+        let mut decays = periods;
+        if periods > 0 && std::mem::take(&mut self.has_cnp) {
+            self.alpha += self.config.gain * (1.0 - self.alpha);
+            decays -= 1;
+        }
+        for _ in 0..decays {
             self.alpha *= 1.0 - self.config.gain;
             if self.alpha < 1e-9 {
                 break;
@@ -249,8 +334,32 @@ impl Dcqcn {
         self.alpha_updated_at = Some(from + self.config.alpha_timer * periods);
     }
 
+    /// Raises alpha for a CNP, now or at the next periodic update.
     fn raise_alpha(&mut self) {
-        self.alpha += self.config.gain * (1.0 - self.alpha);
+        match self.config.alpha_update {
+            AlphaUpdate::EachCnp => self.alpha += self.config.gain * (1.0 - self.alpha),
+            AlphaUpdate::Periodic => self.has_cnp = true,
+        }
+    }
+
+    /// Reduces the rate in proportion to alpha.
+    fn cut(&mut self, now: Time) {
+        let has_risen =
+            self.timer_stage > 0 || self.byte_stage > 0 || self.alpha_updated_at.is_none();
+        if self.config.clamp_target == TargetClamp::Always || has_risen {
+            self.target_rate = self.current_rate;
+        }
+        let factor = (1.0 - self.alpha / 2.0).max(self.config.least_factor);
+        self.current_rate = (self.current_rate * factor).max(self.min_rate);
+        self.restart_increase(now);
+    }
+
+    /// Starts the increase anew after a reduction.
+    fn restart_increase(&mut self, now: Time) {
+        (self.last_cut, self.pending_cut) = (Some(now), Time::NEVER);
+        (self.timer_stage, self.byte_stage) = (0, 0);
+        self.bytes_left = self.config.byte_counter.0;
+        self.timer = now + self.config.rate_timer;
     }
 
     /// Rate increase at an event of the timer or the byte counter ([dcqcn15]).
@@ -279,103 +388,4 @@ impl Dcqcn {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::float_cmp, reason = "the formulas give exactly these numbers")]
-
-    use super::*;
-    use crate::base::schema::{Parameter, defaults};
-    use serde_json::json;
-
-    fn flow(config: &serde_json::Value) -> Box<dyn Controller> {
-        Config::read(config).unwrap().controller(&Path::new(
-            Rate::from_gbps(10),
-            Duration::from_micros(10),
-            Format { header: Bytes(48), ack: Bytes(64), ..defaults() },
-        ))
-    }
-
-    /// Current and target rate in Gb/s, and alpha.
-    fn state(flow: &dyn Controller) -> [f64; 3] {
-        let gauges = flow.gauges();
-        [gauges[0].1 / 1e9, gauges[1].1 / 1e9, gauges[2].1]
-    }
-
-    fn fire(flow: &mut dyn Controller, times: u32) {
-        for _ in 0..times {
-            let now = flow.next_timer();
-            if now < Time::NEVER {
-                flow.on_timer(now);
-            }
-        }
-    }
-
-    #[test]
-    fn the_first_cnp_halves_the_rate() {
-        let mut flow = flow(&json!({}));
-        flow.on_notification(Time::ZERO);
-        assert_eq!(state(&*flow), [5.0, 10.0, 1.0]);
-    }
-
-    #[test]
-    fn the_reduction_uses_alpha_before_or_after_its_rise() {
-        for (order, expected) in
-            [("cut_first", 7.5), ("alpha_first", 10.0 * (1.0 - 0.501_953_125 / 2.0))]
-        {
-            let mut flow = flow(&json!({"initial_alpha": 0.5, "order": order}));
-            flow.on_notification(Time::ZERO);
-            assert_eq!(state(&*flow)[0], expected, "{order}");
-        }
-    }
-
-    #[test]
-    fn alpha_decays_once_per_period_without_cnps() {
-        let mut flow = flow(&json!({}));
-        flow.on_notification(Time::ZERO);
-        flow.on_notification(Time::ZERO + Duration::from_micros(55 * 3 + 10));
-        let decayed = (255.0_f64 / 256.0).powi(3);
-        let [rate, _, alpha] = state(&*flow);
-        assert!((rate - 5.0 * (1.0 - decayed / 2.0)).abs() < 1e-12);
-        assert!((alpha - (decayed * 255.0 + 1.0) / 256.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn recovery_is_fast_then_additive_then_hyper() {
-        let mut flow = flow(&json!({"byte_counter": "1 MB"}));
-        for _ in 0..4 {
-            flow.on_notification(Time::ZERO);
-        }
-        let [rate, target, _] = state(&*flow);
-        fire(&mut *flow, 4);
-        assert_eq!(state(&*flow)[1], target, "fast recovery keeps the target rate");
-        let gap = (target - rate) / 16.0;
-        assert!(
-            (target - state(&*flow)[0] - gap).abs() < 1e-9,
-            "and halves the distance each time"
-        );
-        fire(&mut *flow, 1);
-        assert!(
-            (state(&*flow)[1] - (target + 0.04)).abs() < 1e-9,
-            "then the target rate rises by 40 Mb/s"
-        );
-        for _ in 0..5 {
-            flow.on_sent(Time::ZERO, Bytes(1_000_000));
-        }
-        let before = state(&*flow)[1];
-        fire(&mut *flow, 1);
-        assert!(
-            (state(&*flow)[1] - before - 0.04).abs() < 1e-9,
-            "still: the byte counter is only at F"
-        );
-        flow.on_sent(Time::ZERO, Bytes(1_000_000));
-        assert!((state(&*flow)[1] - before - 0.24).abs() < 1e-9, "then by 200 Mb/s");
-    }
-
-    #[test]
-    fn the_timer_stops_at_line_rate() {
-        let mut flow = flow(&json!({"initial_alpha": 0.1, "min_rate": "1 Gbps"}));
-        flow.on_notification(Time::ZERO);
-        fire(&mut *flow, 40);
-        assert_eq!(state(&*flow)[0], 10.0);
-        assert_eq!(flow.next_timer(), Time::NEVER);
-    }
-}
+mod tests;
