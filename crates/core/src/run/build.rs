@@ -186,8 +186,9 @@ impl Scenario {
 
     /// Builds the port of a link.
     fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
-        let NetworkParts { queues, router, from_host, passing, is_awaited, traffic, base_rtt, .. } =
-            parts;
+        let NetworkParts {
+            queues, router, from_host, passing, is_awaited, traffic, base_rtt, ..
+        } = parts;
         let (link, from_host) = (&graph.links[id], from_host[id]);
         let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
         let info = PortInfo { link: id as LinkId, rate: link.rate };
