@@ -1,0 +1,116 @@
+//! Tests of the scoreboard: loss detection and recovery with handmade ACKs.
+
+use super::*;
+
+const NOW: Time = Time::ZERO;
+
+/// A flow of a hundred segments that has sent the first `sent`.
+fn board(recovery: Recovery, duplicate_acks: Option<u32>, sent: u32) -> Scoreboard {
+    let reliability = Reliability { recovery, duplicate_acks, ..Reliability::selective_repeat() };
+    let mut board = Scoreboard::new(100, &reliability);
+    send(&mut board, sent);
+    board
+}
+
+/// Sends `segments` segments. Returns their numbers.
+fn send(board: &mut Scoreboard, segments: u32) -> Vec<u32> {
+    let next = |_| {
+        let (sequence, _) = board.candidate().unwrap();
+        board.on_sent(sequence, NOW);
+        sequence
+    };
+    (0..segments).map(next).collect()
+}
+
+#[test]
+fn the_threshold_counts_sacked_segments_not_acks() {
+    let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
+    // Four reports of the same two segments are below the threshold; a third segment reaches it.
+    for _ in 0..4 {
+        assert!(!board.on_ack(0, (1, 3), NOW, NOW).starts_recovery);
+    }
+    assert_eq!(board.in_flight(), 8);
+    let outcome = board.on_ack(0, (1, 4), NOW, NOW);
+    assert_eq!((outcome.starts_recovery, outcome.delivered, outcome.advanced), (true, 1, 0));
+    assert_eq!(board.candidate(), Some((0, true)), "at once");
+    assert_eq!(board.in_flight(), 6, "ten less three delivered and one lost");
+    assert!(board.on_sent(0, NOW), "a retransmission");
+    assert_eq!((board.in_flight(), board.flight_size()), (7, 10));
+    // A second gap is lost when three segments beyond it are sacked.
+    board.on_ack(0, (7, 9), NOW, NOW);
+    assert_eq!(board.candidate(), Some((10, false)));
+    board.on_ack(0, (7, 10), NOW, NOW);
+    assert_eq!(send(&mut board, 4), [4, 5, 6, 10]);
+}
+
+#[test]
+fn recovery_ends_at_the_recovery_point() {
+    for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno] {
+        let mut board = board(recovery, Some(3), 10);
+        for to in 2..5 {
+            board.on_ack(0, (1, to), NOW, NOW);
+        }
+        assert!(board.is_recovering());
+        send(&mut board, 3);
+        board.on_ack(9, (0, 0), NOW, NOW);
+        assert!(board.is_recovering(), "{recovery:?}");
+        board.on_ack(10, (0, 0), NOW, NOW);
+        assert!(!board.is_recovering(), "{recovery:?}");
+    }
+}
+
+#[test]
+fn a_timeout_marks_unsacked_segments_lost_and_later_sacks_clear_the_marks() {
+    let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
+    board.on_ack(2, (5, 7), NOW, NOW);
+    assert_eq!(board.on_timeout(NOW), 6, "2 to 4, and 7 to 9");
+    assert_eq!(board.in_flight(), 0);
+    assert_eq!(send(&mut board, 2), [2, 3]);
+    assert_eq!(board.in_flight(), 2);
+    assert_eq!(board.clone().on_timeout(NOW), 2, "the other four are marked already");
+    // 8 and 9 were not lost.
+    assert!(
+        !board.on_ack(2, (8, 10), NOW, NOW).starts_recovery,
+        "no second reduction after the timeout"
+    );
+    assert_eq!(send(&mut board, 3), [4, 7, 10]);
+}
+
+#[test]
+fn without_sack_duplicate_acks_after_a_timeout_start_no_recovery() {
+    for recovery in [Recovery::NewReno, Recovery::Reno] {
+        let mut board = board(recovery, Some(3), 10);
+        board.on_timeout(NOW);
+        assert_eq!(send(&mut board, 2), [0, 1], "{recovery:?}");
+        // The receiver has 1 to 9: retransmissions cause duplicate ACKs.
+        board.on_ack(10, (0, 0), NOW, NOW);
+        send(&mut board, 5);
+        (0..5).for_each(|_| {
+            assert!(!board.on_ack(9, (0, 0), NOW, NOW).starts_recovery, "{recovery:?}");
+        });
+        assert_eq!(send(&mut board, 1), [15], "{recovery:?}");
+    }
+}
+
+#[test]
+fn go_back_n_restarts_from_the_gap_and_reduces_once_per_window() {
+    let mut board = board(Recovery::GoBackN, Some(3), 10);
+    assert!(board.on_nack(3, NOW).starts_recovery);
+    assert_eq!(send(&mut board, 3), [3, 4, 5]);
+    assert!(!board.on_nack(4, NOW).starts_recovery, "within the same window");
+    assert_eq!(send(&mut board, 7), (4..11).collect::<Vec<_>>());
+    board.on_ack(11, (0, 0), NOW, NOW);
+    send(&mut board, 5);
+    assert!(board.on_nack(12, NOW).starts_recovery, "the next window");
+}
+
+#[test]
+fn without_a_threshold_duplicate_acks_reveal_no_loss() {
+    for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno, Recovery::Reno] {
+        let mut board = board(recovery, None, 10);
+        (0..8).for_each(|i| {
+            assert!(!board.on_ack(0, (1, 2 + i), NOW, NOW).starts_recovery, "{recovery:?}");
+        });
+        assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
+    }
+}
