@@ -224,6 +224,10 @@ crate::parameters! {
         /// Segments received beyond a gap at which the gap is a loss (`DupThresh`; RFC 6675: 3); none
         /// waits for the timeout, as packet spraying requires. Not used with go-back-N.
         pub duplicate_acks: Option<u32> = Some(3), where positive_if_given;
+        /// If true, a recovery that may send neither lost segments nor new data retransmits segments below
+        /// the highest SACK, and once the last segment (rules 3 and 4 of `NextSeg`, RFC 6675 §4: true;
+        /// ns-2: false). Needs `recovery = "selective_repeat"`.
+        pub rescue: bool = false;
         /// Time beyond two RTTs until a tail loss probe for a single segment in flight (RFC 8985 §7.2:
         /// 200 ms, the worst-case delay of an ACK; with more segments in flight 2 ms); none sends no
         /// probes.
@@ -297,6 +301,9 @@ crate::parameters! {
         if reliability.frto && !reliability.undo {
             return Err(Problem::new("frto", "needs undo = true"));
         }
+        if reliability.rescue && reliability.recovery != Recovery::SelectiveRepeat {
+            return Err(Problem::new("rescue", "needs recovery = \"selective_repeat\""));
+        }
         match reliability.recovery {
             Recovery::Rack => Ok(()),
             _ if reliability.undo => Err(Problem::new("undo", "needs recovery = \"rack\"")),
@@ -363,6 +370,7 @@ mod tests {
             ("new_reno", "duplicate_sack", "needs recovery = \"selective_repeat\" or \"rack\""),
             ("selective_repeat", "undo", "needs recovery = \"rack\""),
             ("rack", "frto", "needs undo = true"),
+            ("rack", "rescue", "needs recovery = \"selective_repeat\""),
         ] {
             let problem = Reliability::read(&json!({ "recovery": recovery, field: true }));
             assert_eq!(problem.unwrap_err().to_string(), format!("{field}: {needs}"));

@@ -274,6 +274,36 @@ fn tcp_variants_recover_from_two_losses_as_predicted() {
 }
 
 #[test]
+fn next_seg_recovers_the_tail_of_a_flow_without_a_timeout() {
+    // Twenty segments of 0.416 ms in one flight, after a handshake of 40.032 ms. The SACK of segment k (from
+    // 1) arrives at 80.048 + 0.416 k ms. That of the fourth reveals the loss of the first, and halves the
+    // window to ten segments.
+    let fct_ms = |rescue: bool, lost: u32| {
+        let text = format!("flow,segment,time\n0,1,1\n0,{lost},1\n");
+        let results = run(&json!({
+            "topology": {
+                "kind": "link", "rate": "20 Mbps", "delay": "20 ms",
+                "losses": { "name": "losses.csv", "text": text },
+            },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 40 }, "reliability": { "rescue": rescue },
+            },
+            "workload": flows(&[(0.0, 0, 1, 20_000)]),
+        }));
+        (fct(&results) * 1e3, results.flows.timeouts[0])
+    };
+    // RFC 6675 §4. Rule 4: nine segments are in flight from the SACK of the twelfth on, at 85.04 ms, which
+    // permits the last one. Rule 3: the SACK of the last, at 88.368 ms, shows the gap of the 19th.
+    for (lost, sent_ms) in [(20, 85.04), (19, 88.368)] {
+        let (rescued, timeouts) = fct_ms(true, lost);
+        assert!((rescued - (sent_ms + 20.416)).abs() < 1e-9, "{lost}: {rescued}");
+        assert_eq!(timeouts, 0);
+        let (plain, timeouts) = fct_ms(false, lost);
+        assert!(plain > 300.0 && timeouts == 1, "{lost}: {plain}");
+    }
+}
+
+#[test]
 fn spurious_timeouts_are_undone_after_a_delay_spike() {
     // From 0.3 to 0.5 s packets take half a second instead of 20 ms. No packet is lost, but all
     // packets in flight time out.

@@ -84,8 +84,9 @@ pub(super) fn reliability() -> Value {
     })
 }
 
-/// Returns the options of a kind of loss recovery: `net/ipv4/tcp_input.c` and `tcp_recovery.c`. A tail loss
-/// probe of a single segment waits for the minimum RTO.
+/// Returns the options of a kind of loss recovery: `net/ipv4/tcp_input.c` and `tcp_recovery.c`, and for the
+/// SACK scoreboard, which Linux replaced by RACK, RFC 6675. A tail loss probe of a single segment waits for
+/// the minimum RTO.
 pub(super) fn recovery_options(recovery: Recovery, min_rto: &Value) -> Value {
     match recovery {
         Recovery::Rack => json!({
@@ -95,7 +96,7 @@ pub(super) fn recovery_options(recovery: Recovery, min_rto: &Value) -> Value {
             "duplicate_sack": true,
             "frto": true,
         }),
-        Recovery::SelectiveRepeat => json!({ "duplicate_sack": true }),
+        Recovery::SelectiveRepeat => json!({ "duplicate_sack": true, "rescue": true }),
         Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => json!({}),
     }
 }

@@ -321,18 +321,12 @@ impl Sender {
     /// Returns the next segment to send, if the window permits one. One packet may always be in
     /// flight. A tail loss probe is new data or else the last segment sent (RFC 8985 §7.3).
     fn candidate(&self, allowance: Allowance) -> Option<u32> {
-        let (cumulative, receive_window) =
-            (self.scoreboard.cumulative(), self.mechanism.reliability.receive_window);
-        let is_accepted =
-            |sequence: u32| receive_window.is_none_or(|window| sequence - cumulative < window);
+        let candidate = self.scoreboard.candidate();
         if self.is_tail_probe_due() {
-            let is_new = |(sequence, _): &(u32, bool)| is_accepted(*sequence);
-            let new = self.scoreboard.candidate().filter(is_new);
-            return Some(new.map_or(self.scoreboard.highest() - 1, |(sequence, _)| sequence));
+            return Some(candidate.map_or(self.scoreboard.highest() - 1, |(sequence, _)| sequence));
         }
-        let (sequence, ignores_window) = self.scoreboard.candidate()?;
-        (ignores_window || !self.is_window_full(allowance) && is_accepted(sequence))
-            .then_some(sequence)
+        let (sequence, ignores_window) = candidate?;
+        (ignores_window || !self.is_window_full(allowance)).then_some(sequence)
     }
 
     /// Returns true if the window permits no further segment.

@@ -5,6 +5,7 @@
 //! segment has left the network. Its subtraction from the segments in flight is equivalent to the
 //! window inflation of the RFCs. The cost of an ACK does not grow with the window.
 
+use super::last_resort::LastResort;
 use super::rack::Rack;
 use super::segment_set::SegmentSet;
 use crate::base::units::{Duration, Time};
@@ -52,6 +53,7 @@ pub struct Scoreboard {
     uses_duplicate_sack: bool,
     /// The number of segments.
     total: u32,
+    receive_window: Option<u32>,
     /// All segments before this one are acknowledged (SND.UNA).
     cumulative: u32,
     /// The next segment to send, apart from retransmissions (SND.NXT).
@@ -76,6 +78,8 @@ pub struct Scoreboard {
     prefers_new: bool,
     /// Partial ACKs of the current recovery, without SACK.
     partial_acks: u32,
+    /// State of `NextSeg`'s rules 3 and 4, if enabled. Boxed, since most flows do not use them.
+    last_resort: Option<Box<LastResort>>,
     /// RACK state, and its reordering timer; [`Time::NEVER`] if the timer is not armed.
     rack: Option<Box<Rack>>,
     reordering_timer: Time,
@@ -90,6 +94,7 @@ impl Scoreboard {
             duplicate_acks: reliability.duplicate_acks,
             uses_duplicate_sack: reliability.duplicate_sack,
             total,
+            receive_window: reliability.receive_window,
             cumulative: 0,
             next: 0,
             highest: 0,
@@ -102,6 +107,7 @@ impl Scoreboard {
             retransmits_now: false,
             prefers_new: false,
             partial_acks: 0,
+            last_resort: reliability.rescue.then(Box::default),
             rack: (reliability.recovery == Recovery::Rack).then(Box::default),
             reordering_timer: Time::NEVER,
             timer_tick: reliability.timer_tick,
@@ -156,7 +162,9 @@ impl Scoreboard {
     /// Returns the estimated number of segments in flight (`pipe` in RFC 6675).
     pub fn in_flight(&self) -> u32 {
         let departed = self.sacked.count() + self.lost.count() + self.duplicates;
-        (self.next - self.cumulative).saturating_sub(departed)
+        let doubled =
+            self.last_resort.as_ref().map_or(0, |last_resort| last_resort.doubled.count());
+        (self.next - self.cumulative + doubled).saturating_sub(departed)
     }
 
     /// Returns the number of segments sent and not yet acknowledged, lost or not (`FlightSize` in
@@ -165,12 +173,39 @@ impl Scoreboard {
         self.next - self.cumulative
     }
 
-    /// Returns the next segment to send, and true if it is sent regardless of the window.
+    /// Returns the next segment to send within the receive window (`NextSeg` in RFC 6675), and true if it is
+    /// sent regardless of the congestion window.
     pub fn candidate(&self) -> Option<(u32, bool)> {
+        let is_accepted = |window| self.next - self.cumulative < window;
         match self.lost.first() {
             Some(lost) if !self.prefers_new => Some((lost, self.retransmits_now)),
-            _ => (self.next < self.total).then_some((self.next, false)),
+            _ if self.next < self.total && self.receive_window.is_none_or(is_accepted) => {
+                Some((self.next, false))
+            }
+            _ => self.last_resort().map(|sequence| (sequence, false)),
         }
+    }
+
+    /// Returns the segment that rule 3 or 4 of `NextSeg` permits: a gap below the highest SACK, or once per
+    /// recovery the last segment (RFC 6675 §4).
+    ///
+    /// Deviation: rule 4 applies only if the last segment is not SACKed. The RFC would otherwise repeat at
+    /// once the retransmission of the highest gap.
+    fn last_resort(&self) -> Option<u32> {
+        let last_resort = self.last_resort.as_ref().filter(|_| self.is_recovering())?;
+        let sacked_end = self.sacked_end();
+        let from = self.gaps_checked.max(self.cumulative);
+        let gap = self.sacked.range_of(from).map_or(from, |range| range.1);
+        let last = self.next - 1;
+        match gap < sacked_end {
+            true => Some(gap),
+            false => (!last_resort.is_spent && sacked_end <= last).then_some(last),
+        }
+    }
+
+    /// Returns the end of the highest SACK.
+    fn sacked_end(&self) -> u32 {
+        self.sacked.ranges().next_back().map_or(self.cumulative, |range| range.1)
     }
 
     /// Returns true if retransmissions wait for new data.
@@ -220,12 +255,29 @@ impl Scoreboard {
         if let Some(rack) = &mut self.rack {
             rack.on_sent(sequence, now);
         }
-        if self.lost.remove(sequence, sequence + 1) == 0 && sequence == self.next {
-            self.next += 1;
+        if self.lost.remove(sequence, sequence + 1) == 0 {
+            if sequence == self.next {
+                self.next += 1;
+            } else {
+                self.on_last_resort_sent(sequence);
+            }
         }
         let is_retransmit = sequence < self.highest;
         self.highest = self.highest.max(self.next);
         is_retransmit
+    }
+
+    /// Records the transmission of a segment by rule 3 or 4 of `NextSeg`. Rule 1 does not repeat it
+    /// (`HighRxt`).
+    fn on_last_resort_sent(&mut self, sequence: u32) {
+        let sacked_end = self.sacked_end();
+        let Some(last_resort) = &mut self.last_resort else { return };
+        if sequence < sacked_end {
+            last_resort.doubled.insert(sequence, sequence + 1);
+            self.gaps_checked = self.gaps_checked.max(sequence + 1);
+        } else {
+            last_resort.is_spent = true;
+        }
     }
 
     /// Handles an ACK: all segments before `sequence` were received, and those of the SACK block
@@ -275,6 +327,9 @@ impl Scoreboard {
             self.recovery_point = self.highest;
             self.retransmits_now = true;
             self.partial_acks = 0;
+            if let Some(last_resort) = &mut self.last_resort {
+                last_resort.is_spent = false;
+            }
         }
         is_new
     }
@@ -296,6 +351,10 @@ impl Scoreboard {
         }
         outcome.has_original = original.is_some_and(|sequence| sequence < self.recovery_point);
         let mut is_duplicate = block.0 < block.1;
+        if let Some(last_resort) = &mut self.last_resort {
+            last_resort.doubled.remove(0, self.cumulative);
+            last_resort.doubled.remove(from, to);
+        }
         if from < to {
             self.lost.remove(from, to);
             let new = self.sacked.insert(from, to);
@@ -452,6 +511,9 @@ impl Scoreboard {
                 break;
             }
         }
+        if let Some(last_resort) = &mut self.last_resort {
+            last_resort.doubled.remove(0, limit);
+        }
         let from = self.gaps_checked.max(self.cumulative);
         if limit <= from {
             return 0;
@@ -481,6 +543,9 @@ impl Scoreboard {
         self.partial_acks = 0;
         self.duplicates = 0;
         self.reordering_timer = Time::NEVER;
+        if let Some(last_resort) = &mut self.last_resort {
+            last_resort.doubled.remove(0, self.next);
+        }
         let before = self.lost.count();
         if self.recovery == Recovery::GoBackN {
             let lost = self.flight_size();

@@ -301,6 +301,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         "recovery": pick(random, &["selective_repeat", "rack", "new_reno", "reno", "go_back_n"]),
         "tail_probe": pick(random, &["none", "200 ms", "20 us"]),
         "proportional_reduction": random.below(2) == 0,
+        "rescue": random.below(2) == 0,
         "undo": random.below(2) == 0,
         "duplicate_sack": random.below(2) == 0,
         "frto": random.below(2) == 0,
@@ -325,6 +326,9 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         reliability["proportional_reduction"] = json!(false);
         reliability["duplicate_sack"] = json!(false);
         reliability["sack_compression"] = json!("none");
+    }
+    if reliability["recovery"] != "selective_repeat" {
+        reliability["rescue"] = json!(false);
     }
     if reliability["recovery"] != "rack" {
         reliability["undo"] = json!(false);

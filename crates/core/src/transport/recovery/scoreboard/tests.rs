@@ -114,3 +114,66 @@ fn without_a_threshold_duplicate_acks_reveal_no_loss() {
         assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
     }
 }
+
+/// A flow of twenty segments that has sent all, with `NextSeg`'s rules 3 and 4.
+fn rescued() -> Scoreboard {
+    let reliability = Reliability { rescue: true, ..Reliability::selective_repeat() };
+    let mut board = Scoreboard::new(20, &reliability);
+    send(&mut board, 20);
+    board
+}
+
+#[test]
+fn a_gap_below_the_highest_sack_is_retransmitted_when_nothing_else_is_left() {
+    let mut board = rescued();
+    board.on_ack(0, (1, 17), NOW, NOW);
+    board.on_ack(0, (18, 20), NOW, NOW);
+    assert_eq!(send(&mut board, 1), [0], "rule 1");
+    assert_eq!(board.in_flight(), 2, "0 and 17: only two segments beyond 17 are sacked");
+    assert_eq!(send(&mut board, 1), [17], "rule 3");
+    assert_eq!(board.in_flight(), 3, "both transmissions of 17");
+    assert_eq!(board.candidate(), None, "once");
+    board.on_ack(17, (0, 0), NOW, NOW);
+    assert_eq!(board.in_flight(), 2);
+    // The whole tail is acknowledged.
+    board.on_ack(20, (0, 0), NOW, NOW);
+    assert_eq!(board.in_flight(), 0);
+}
+
+#[test]
+fn a_segment_of_rule_3_is_in_flight_once_when_its_original_is_lost() {
+    let mut board = rescued();
+    board.on_ack(0, (1, 4), NOW, NOW);
+    board.on_ack(0, (5, 7), NOW, NOW);
+    assert_eq!(send(&mut board, 2), [0, 4]);
+    assert_eq!(board.in_flight(), 16, "20 less 5 sacked, and 4 counts twice");
+    board.on_ack(0, (5, 8), NOW, NOW);
+    assert_eq!(board.in_flight(), 14, "8 is the third segment beyond 4");
+    assert_eq!(board.candidate(), Some((19, false)), "4 is not retransmitted again");
+}
+
+#[test]
+fn the_last_segment_is_retransmitted_once_per_recovery_when_nothing_else_is_left() {
+    let mut board = rescued();
+    board.on_ack(0, (1, 4), NOW, NOW);
+    assert_eq!(send(&mut board, 2), [0, 19]);
+    assert_eq!(board.in_flight(), 17, "20 less three sacked: HighRxt does not change");
+    assert_eq!(board.candidate(), None);
+    board.on_ack(10, (0, 0), NOW, NOW);
+    assert_eq!(board.candidate(), None, "in the same recovery");
+    board.on_timeout(NOW);
+    assert_eq!(send(&mut board, 10), (10..20).collect::<Vec<_>>());
+    assert_eq!(board.candidate(), None, "not in the recovery from a timeout");
+}
+
+#[test]
+fn new_data_beyond_the_receive_window_leaves_the_last_resort() {
+    let receive_window = Some(20);
+    let reliability =
+        Reliability { rescue: true, receive_window, ..Reliability::selective_repeat() };
+    let mut board = Scoreboard::new(100, &reliability);
+    send(&mut board, 20);
+    assert_eq!(board.candidate(), None);
+    board.on_ack(0, (1, 4), NOW, NOW);
+    assert_eq!(send(&mut board, 2), [0, 19]);
+}
