@@ -39,12 +39,12 @@ impl Format {
 
     /// Size of the longest acknowledgement. Saturates.
     pub fn longest_ack(&self) -> Bytes {
-        Bytes(self.ack.0.saturating_add(u64::from(self.sack_options(3))))
+        Bytes(self.ack.0.saturating_add(u64::from(self.sack_options(SACK_BLOCKS))))
     }
 
     /// Size of the SACK options of an ACK with this number of blocks, including a D-SACK block.
     pub fn sack_options(&self, runs: usize) -> u16 {
-        if self.sack && runs > 0 { 4 + 8 * runs.min(3) as u16 } else { 0 }
+        if self.sack && runs > 0 { 4 + 8 * runs.min(SACK_BLOCKS) as u16 } else { 0 }
     }
 
     /// Returns a control packet of a flow without a route.
@@ -231,6 +231,24 @@ pub enum Header {
     },
 }
 
+/// Maximum number of SACK blocks of an ACK, besides timestamps (RFC 2018 §3).
+pub const SACK_BLOCKS: usize = 3;
+
+/// Options of an ACK that do not fit its header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckOptions {
+    /// SACK blocks, most recent first, and empty blocks behind them (RFC 2018 §4).
+    pub blocks: [(u32, u32); SACK_BLOCKS],
+}
+
+impl AckOptions {
+    /// Returns the number of SACK blocks.
+    #[expect(clippy::len_without_is_empty, reason = "not a collection")]
+    pub fn len(&self) -> usize {
+        self.blocks.iter().filter(|block| block.0 < block.1).count()
+    }
+}
+
 /// Feedback of fair-share routers to a flow, on the reverse path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
@@ -342,6 +360,8 @@ const PDQ: u8 = 5;
 const D3: u8 = 6;
 const FAIR_SHARE: u8 = 7;
 const QUICK_START: u8 = 8;
+/// Row of an ACK's options in a table of the network, and feedback.
+const OPTIONS: u8 = 9;
 
 /// Encodes a time in seconds on a logarithmic scale of 2048 steps per octave, from 1 ns to 4.2 s: a precision
 /// of 0.02 %.
@@ -400,6 +420,7 @@ impl Packet {
             D3 => Header::D3 { desired: f32::from_bits(first), allotted: f32::from_bits(second) },
             FAIR_SHARE => Header::FairShare { limit: f32::from_bits(first), leaves: second > 0 },
             QUICK_START => Header::QuickStart { code: first as u8 },
+            OPTIONS => Header::Ack { block: (0, 0), feedback: f32::from_bits(second) },
             _ => {
                 let (rtt, spacing) = each(first);
                 let feedback = f32::from_bits(second);
@@ -441,9 +462,23 @@ impl Packet {
         self
     }
 
+    /// Returns the ACK with a reference to its options, and with feedback.
+    #[must_use]
+    pub fn with_options(mut self, row: u32, feedback: f32) -> Self {
+        self.packed = Packed(row, feedback.to_bits());
+        self.flags = self.flags.with_layout(OPTIONS);
+        self
+    }
+
+    /// Returns the row of the ACK's options, if it has any beyond its header.
+    #[inline]
+    pub fn options_row(&self) -> Option<usize> {
+        (self.flags.layout() == OPTIONS).then_some(self.packed.0 as usize)
+    }
+
     /// Writes feedback of routers to the sender, if the header has a field for it.
     pub fn write_feedback(&mut self, feedback: f32) {
-        if matches!(self.flags.layout(), FEEDBACK | RCP | XCP | PDQ | D3) {
+        if matches!(self.flags.layout(), FEEDBACK | RCP | XCP | PDQ | D3 | OPTIONS) {
             self.packed.1 = feedback.to_bits();
         }
     }

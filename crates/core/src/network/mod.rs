@@ -1,6 +1,7 @@
 //! The network: ports, links, switch buffers and routes. Only this module moves packets, and it keeps
 //! pause frames to itself.
 
+mod ack_options;
 pub mod breakdown;
 pub mod flow_table;
 pub mod link;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use self::partition::Shipment;
 
+use self::ack_options::AckOptionTable;
 use self::breakdown::packet_records::PacketRecords;
 use self::flow_table::{FlowTable, Slot};
 use self::link::transmitter::Transmission;
@@ -69,6 +71,7 @@ pub struct Network {
     last_frame: Time,
     /// Records of packets for the FCT breakdown, if it is recorded.
     records: Option<Box<PacketRecords>>,
+    ack_options: AckOptionTable,
 }
 
 impl Network {
@@ -104,6 +107,7 @@ impl Network {
             pause_frames: 0,
             last_frame: Time::ZERO,
             records: None,
+            ack_options: AckOptionTable::default(),
         }
     }
 
@@ -440,6 +444,7 @@ impl Network {
         if let Some(records) = &mut self.records {
             records.lose(packet);
         }
+        self.ack_options.take(packet);
     }
 
     /// Decides if a packet that has arrived at the end of a link is lost, and records its passage. Not

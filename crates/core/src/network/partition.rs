@@ -6,6 +6,7 @@ use super::link::transmitter::Flight;
 use super::routes::END;
 use crate::base::units::Time;
 use crate::model::graph::{Graph, LinkId, NodeId};
+use crate::model::packet::AckOptions;
 use crate::schedule::Scheduler;
 
 /// Packets in flight from one partition to another. Its memory is reused.
@@ -14,6 +15,8 @@ pub struct Shipment {
     flights: Vec<(LinkId, Flight)>,
     /// Records of these packets in the same order, without pause frames, if records are kept.
     records: Vec<ExportedRecord>,
+    /// Options of the ACKs that have any beyond their headers, in the same order.
+    options: Vec<AckOptions>,
 }
 
 impl Network {
@@ -52,7 +55,7 @@ impl Network {
     /// Moves all packets whose transmission has started by `now` from a link into `shipment`. Returns
     /// the earliest of their arrivals and of the next overdue transmission.
     pub fn export(&mut self, link: LinkId, now: Time, shipment: &mut Shipment) -> Time {
-        let Self { ports, records, .. } = self;
+        let Self { ports, records, ack_options, .. } = self;
         let mut first = Time::NEVER;
         let starts = ports[link as usize].export(now, |flight, hop| {
             first = flight.arrives.min(first);
@@ -60,6 +63,7 @@ impl Network {
             if let (Some(records), Some(hop)) = (records, hop) {
                 shipment.records.push(records.export(&flight.packet, &hop));
             }
+            shipment.options.extend(ack_options.take(&flight.packet));
             shipment.flights.push((link, flight));
         });
         starts.min(first)
@@ -68,6 +72,7 @@ impl Network {
     /// Puts the packets of `shipment` on their links, and schedules the first arrivals.
     pub fn import(&mut self, shipment: &mut Shipment, scheduler: &mut Scheduler) {
         let mut exported = shipment.records.drain(..);
+        let mut options = shipment.options.drain(..);
         for (link, mut flight) in shipment.flights.drain(..) {
             let mut starts = Time::ZERO;
             if let Some(records) = &mut self.records
@@ -76,6 +81,12 @@ impl Network {
             {
                 starts = record.starts;
                 records.import(&mut flight.packet, record);
+            }
+            let packet = &mut flight.packet;
+            if packet.options_row().is_some()
+                && let Some(options) = options.next()
+            {
+                *packet = self.ack_options.attach(*packet, options, packet.header().feedback());
             }
             if self.ports[link as usize].import(flight, starts) {
                 scheduler.push_arrival(link, flight.arrives);
@@ -103,6 +114,7 @@ impl Network {
                 self.ports[id].absorb(&mut other.ports[id]);
             }
         }
+        self.ack_options.absorb(&other.ack_options);
         self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);
         self.last_frame = self.last_frame.max(other.last_frame);
     }

@@ -7,7 +7,7 @@ use crate::base::units::{Bytes, Rate};
 use crate::breakdown::PathDelays;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::graph::{Graph, LoadReference, Loss};
-use crate::model::packet::{Format, Kind};
+use crate::model::packet::{AckOptions, Format, Kind};
 use crate::network::link::loss::Losses;
 use crate::network::port::PortConfig;
 use crate::network::routes::Routing;
@@ -350,4 +350,46 @@ fn windows_visit_the_arrivals_before_their_end() {
     bench.network.visit_arrivals(FIRST, at(1_000), at(2_600), |time| arrivals.push(time));
     assert_eq!(arrivals, [at(1_500), at(2_500)]);
     assert_eq!(bench.network.take_arrival(FIRST).1, Some(at(2_500)));
+}
+
+/// Sends an ACK with options, which go back with it.
+fn send_options(bench: &mut Bench, packet: Packet, options: AckOptions) {
+    let ack = Packet { kind: Kind::Ack, ..packet };
+    let ack = bench.network.with_options(ack, options, 0.5);
+    bench.send(ack);
+}
+
+const OPTIONS: AckOptions = AckOptions { blocks: [(5, 7), (2, 3), (0, 0)] };
+
+#[test]
+fn lost_acks_free_their_options() {
+    let loss = |link| if link == LAST { Loss::Every(2) } else { Loss::None };
+    let ports = Ports { loss, capacity: Some(Capacity::Packets(2)), ..PORTS };
+    let mut bench = Bench::new(ports, &json!({}));
+    let packet = bench.start(0, 0);
+    (0..6).for_each(|_| send_options(&mut bench, packet, OPTIONS));
+    while bench.step() {}
+    assert_eq!(bench.network.losses().len(), 4, "three pass the host, and one of those is lost");
+    for (_, ack) in std::mem::take(&mut bench.delivered) {
+        assert_eq!(ack.header().feedback().to_bits(), 0.5_f32.to_bits());
+        assert_eq!(bench.network.take_options(&ack), Some(OPTIONS));
+    }
+    bench.network.assert_no_options();
+}
+
+#[test]
+fn acks_of_another_partition_arrive_with_their_options() {
+    let [mut near, mut far] = [(); 2].map(|()| Bench::new(PORTS, &json!({})));
+    near.network.cut(FIRST);
+    let packet = near.start(0, 0);
+    far.start(0, 0);
+    send_options(&mut near, packet, OPTIONS);
+    let mut shipment = Shipment::default();
+    near.network.export(FIRST, at(900), &mut shipment);
+    near.network.assert_no_options();
+    far.network.import(&mut shipment, &mut far.scheduler);
+    while far.step() {}
+    let (_, ack) = far.delivered[0];
+    assert_eq!(far.network.take_options(&ack), Some(OPTIONS));
+    far.network.assert_no_options();
 }

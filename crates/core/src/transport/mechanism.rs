@@ -3,9 +3,9 @@
 use std::num::NonZeroU16;
 
 use super::endpoint::sender;
-use crate::base::schema::{Problem, defaults, positive, positive_if_given};
+use crate::base::schema::{Bounds, Problem, defaults, positive, positive_if_given};
 use crate::base::units::{Duration, Rate, Time};
-use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet};
+use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet, SACK_BLOCKS};
 
 /// Options of a transport's sender and receiver: mechanism, not policy.
 #[derive(Clone, Debug)]
@@ -216,6 +216,13 @@ crate::choices! {
     }
 }
 
+impl Recovery {
+    /// Returns true if receivers report the segments beyond a gap.
+    pub fn has_sack(self) -> bool {
+        matches!(self, Self::SelectiveRepeat | Self::Rack)
+    }
+}
+
 crate::parameters! {
     /// Loss recovery, retransmission timers and ACK generation.
     pub struct Reliability {
@@ -237,6 +244,10 @@ crate::parameters! {
         /// all retransmissions were duplicates (RFC 3708; with `duplicate_sack`). The response is that of
         /// Linux (own choice: false).
         pub undo: bool = false;
+        /// Maximum number of SACK blocks of an ACK: the block of the segment just received, and those that
+        /// were reported most recently, so that the loss of an ACK loses no block (RFC 2018 §4 and Linux
+        /// with timestamps: 3; own choice: 1).
+        pub sack_blocks: u32 = 1, where sack_blocks;
         /// If true, receivers report duplicate segments (D-SACK, RFC 2883; Linux: true; own choice:
         /// false).
         pub duplicate_sack: bool = false;
@@ -309,12 +320,17 @@ crate::parameters! {
             _ if reliability.undo => Err(Problem::new("undo", "needs recovery = \"rack\"")),
             Recovery::SelectiveRepeat => Ok(()),
             _ if reliability.duplicate_sack => needs("duplicate_sack"),
+            _ if reliability.sack_blocks > 1 => needs("sack_blocks"),
             _ if reliability.sack_compression.is_some() => needs("sack_compression"),
             _ if reliability.tail_probe.is_some() => needs("tail_probe"),
             _ if reliability.proportional_reduction => needs("proportional_reduction"),
             Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => Ok(()),
         }
     }
+}
+
+fn sack_blocks() -> Bounds {
+    Bounds::at_least(1.0).to(SACK_BLOCKS as f64).because("the space for TCP options")
 }
 
 impl Reliability {

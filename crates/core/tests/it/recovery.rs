@@ -1,6 +1,6 @@
 //! Loss recovery: the recovery time of each kind of loss.
 
-use crate::common::{count, flows, link, run, try_run, with};
+use crate::common::{count, flows, link, run, run_with_all_engines, try_run, with};
 use serde_json::{Value, json};
 
 /// Two hosts over one link between switches, on which tests configure losses.
@@ -164,6 +164,52 @@ fn lost_acks_do_not_delay_selective_repeat() {
     let results = run(&scenario);
     assert!(link(&results, "right->left", "losses") > 10.0);
     assert_eq!(results.flows.fct_s, results.flows.ideal_fct_s, "the receiver missed nothing");
+}
+
+#[test]
+fn repeated_sack_blocks_make_up_for_lost_acks() {
+    // RFC 2018 §4: each block is in three ACKs, so that a lost ACK causes no retransmission.
+    let scenario = |sack_blocks: u32, recovery: &str| {
+        json!({
+            "topology": {
+                "kind": "link", "rate": "50 Mbps", "delay": "20 ms", "loss": 0.02, "ack_loss": 0.2,
+            },
+            "transport": {
+                "kind": "constant_rate", "rate": "40 Mbps", "reliability": {
+                    "recovery": recovery, "sack_blocks": sack_blocks, "min_rto": "1 s",
+                    "initial_rto": "1 s", "max_rto": "10 s",
+                },
+            },
+            "workload": flows(&[(0.0, 0, 1, 5_000_000)]),
+            "time_limit": "100 s",
+        })
+    };
+    for recovery in ["selective_repeat", "rack"] {
+        let needless = |sack_blocks| {
+            let results = run(&scenario(sack_blocks, recovery));
+            // On the forward path, where data is lost.
+            let lost = link(&results, "left->right", "losses") as u64;
+            count(&results, "retransmits") - lost
+        };
+        assert!(needless(1) > 20, "{recovery}");
+        assert!(needless(3) <= 2, "{recovery}: {}", needless(3));
+    }
+}
+
+#[test]
+fn ack_options_reach_senders_in_other_partitions() {
+    let scenario = json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 2, "receivers": 2, "loss": 0.05, "ack_loss": 0.2,
+        },
+        "transport": {
+            "kind": "dctcp", "reliability": { "recovery": "rack", "sack_blocks": 3, "duplicate_sack": true },
+        },
+        "account": true,
+        "workload": flows(&[(0.0, 0, 2, 300_000), (0.0, 1, 3, 300_000), (0.0, 2, 0, 200_000)]),
+        "time_limit": "10 s",
+    });
+    assert_eq!(run_with_all_engines(&scenario)["counts"]["finished"], 3);
 }
 
 #[test]

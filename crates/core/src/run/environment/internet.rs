@@ -1,8 +1,8 @@
 //! Today's Internet: Linux hosts, and queues of one bandwidth-delay product.
 //!
 //! Sources: Linux 6.18 (`linux`), whose TCP small queues and `fq` let flows share a port in turn; RFC 8985
-//! and RFC 9937 (RACK-TLP and PRR); RFC 7661 and RFC 9438 §5.8 (congestion window validation); Villamizar
-//! and Song, High Performance TCP in ANSNET (1994), for the buffer.
+//! and RFC 9937 (RACK-TLP and PRR); RFC 2018 §4 (SACK blocks); RFC 7661 and RFC 9438 §5.8 (congestion window
+//! validation); Villamizar and Song, High Performance TCP in ANSNET (1994), for the buffer.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,8 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     // The product for the slowest link over the longest path.
     let product = extent.slowest.carries(extent.longest_delay * 2).0;
     let mut reliability = linux::reliability();
-    add_defaults(&mut reliability, &json!({ "duplicate_acks": 3, "window_validation": true }));
+    let own = json!({ "duplicate_acks": 3, "sack_blocks": 3, "window_validation": true });
+    add_defaults(&mut reliability, &own);
     Defaults {
         scenario: json!({ "packet": linux::packets(), "host": { "service": "fair" } }),
         reliability,

@@ -1,7 +1,7 @@
 //! Data centre whose switches drop packets: Linux hosts on open connections.
 //!
-//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`), with TCP small queues, `fq` and congestion
-//! window validation as in `internet`; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
+//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`), with TCP small queues, `fq`, SACK blocks and
+//! congestion window validation as in `internet`; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
 //! thresholds and rates that follow the link ([`scaling`]).
 
 use serde_json::{Value, json};
@@ -27,6 +27,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "handshake": false,
             "timestamps": true,
             "duplicate_acks": 3,
+            "sack_blocks": 3,
             "initial_rto": "10 ms",
             // SRTT + max(10 ms, 4 RTTVAR): Linux with rto_min of 10 ms.
             "min_rto": "10 ms",

@@ -185,8 +185,10 @@ fn as_table(component: &mut Value) {
 fn add_to_transport(transport: &mut Value, defaults: &Defaults, base_rtt: Duration) {
     let own = law(transport).map_or(&[][..], |law| law.own_reliability());
     let mut reliability = defaults.reliability.clone();
+    let mut sack_blocks = None;
     if let Some(table) = reliability.as_object_mut() {
         table.retain(|field, _| !own.contains(&field.as_str()));
+        sack_blocks = table.remove(SACK_BLOCKS);
     }
     let parameters = kind(transport).map(|kind| (defaults.law)(kind, base_rtt));
     let mut parameters = parameters.unwrap_or_default();
@@ -197,7 +199,10 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, base_rtt: Durati
     if !own.contains(&RECOVERY)
         && let Ok(recovery) = Recovery::read(&endpoint["reliability"][RECOVERY])
     {
-        let options = linux::recovery_options(recovery, &defaults.reliability["min_rto"]);
+        let mut options = linux::recovery_options(recovery, &defaults.reliability["min_rto"]);
+        if let Some(sack_blocks) = sack_blocks.filter(|_| recovery.has_sack()) {
+            options[SACK_BLOCKS] = sack_blocks;
+        }
         add_defaults(endpoint, &json!({ "reliability": options }));
     }
 }
@@ -221,6 +226,8 @@ fn endpoint(transport: &mut Value) -> &mut Value {
 
 /// Name of the field of [`Reliability`] that decides which others apply.
 const RECOVERY: &str = "recovery";
+/// Name of a field that applies only if receivers send SACKs.
+const SACK_BLOCKS: &str = "sack_blocks";
 
 /// Adds the missing fields of `defaults` to a table, recursively.
 fn add_defaults(given: &mut Value, defaults: &Value) {

@@ -145,6 +145,9 @@ impl Simulation<'_> {
         {
             records.assert_empty();
         }
+        if self.is_over() {
+            self.network.assert_no_options();
+        }
         self.totals.ended = match self.deadlocks.is_empty() {
             true if self.is_over() => self.totals.ended.max(self.network.last_frame()),
             true => limit,

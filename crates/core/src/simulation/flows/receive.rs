@@ -3,7 +3,7 @@
 use super::ends::ReceiverEnd;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::packet::{FlowNumber, Header, Kind, Packet};
+use crate::model::packet::{AckOptions, FlowNumber, Header, Kind, Packet};
 use crate::network::breakdown::packet_records::PacketRecords;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
@@ -113,18 +113,32 @@ impl Simulation<'_> {
 
     /// Sends the answers of a flow's receiver.
     fn reply(&mut self, number: FlowNumber, slot: usize, reply: ReceiverOutput) {
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         if let Some(answer) = reply.ack {
+            let options = receiver_end.receiver.options(&answer);
             let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } =
                 answer;
             let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
                 sequence: cumulative,
-                bytes: control.bytes + self.format.sack_options(sack_blocks),
+                bytes: control.bytes
+                    + self
+                        .format
+                        .sack_options(options.map_or(sack_blocks, |options| options.len())),
                 flags,
                 ..control
             };
             let feedback = self.feedback(slot, sent_at, feedback);
-            self.send_back(slot, plain.with_header(Header::Ack { block, feedback }));
+            let packet = match options {
+                Some(options) if options.len() > 1 => {
+                    self.network.with_options(plain, options, feedback)
+                }
+                Some(AckOptions { blocks: [block, ..] }) => {
+                    plain.with_header(Header::Ack { block, feedback })
+                }
+                None => plain.with_header(Header::Ack { block, feedback }),
+            };
+            self.send_back(slot, packet);
         }
         if reply.notification {
             self.send_back(slot, self.format.control(Kind::Cnp, number, self.scheduler.now()));

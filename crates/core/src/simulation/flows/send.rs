@@ -132,6 +132,7 @@ impl Simulation<'_> {
     /// Receives a packet from the flow's receiver.
     pub(in crate::simulation) fn on_answer(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
+        let options = self.network.take_options(packet);
         let Some(sender_end) = &mut self.flows.senders[slot] else { return };
         sender_end.packets.on_received(now);
         let host = || self.flows.shared[slot].as_ref().map_or(0, |shared| shared.spec.source);
@@ -142,7 +143,10 @@ impl Simulation<'_> {
             Kind::SynAck => {
                 sender_end.sender.on_syn_ack(now, packet, rtt, &mut *sender_end.controller);
             }
-            _ => marked = sender_end.sender.on_ack(now, packet, rtt, &mut *sender_end.controller),
+            _ => {
+                let controller = &mut *sender_end.controller;
+                marked = sender_end.sender.on_ack(now, packet, options.as_ref(), rtt, controller);
+            }
         }
         // Only acknowledgements of data or of the SYN can open the window or the flow.
         let may_open_window = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);

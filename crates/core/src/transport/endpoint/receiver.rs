@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::recent_blocks::RecentBlocks;
 use crate::base::units::Time;
-use crate::model::packet::{Flags, Header, Kind, Packet};
+use crate::model::packet::{AckOptions, Flags, Header, Kind, Packet};
 use crate::transport::recovery::segment_set::SegmentSet;
 use crate::transport::{MarkFeedback, Mechanism, Recovery};
 
@@ -71,6 +72,8 @@ pub struct Receiver {
     mechanism: Arc<Mechanism>,
     /// Segments received out of order.
     out_of_order: SegmentSet,
+    /// Blocks that ACKs repeat; none before the first gap.
+    recent_blocks: Option<Box<RecentBlocks>>,
     delayed_ack: Option<DelayedAck>,
     /// SACKs sent for the gap at `expected`.
     gap_sacks: u32,
@@ -90,6 +93,7 @@ impl Receiver {
             gap_sacks: 0,
             expected: 0,
             out_of_order: SegmentSet::default(),
+            recent_blocks: None,
             nacked_at: Time::NEVER,
             echoes_mark: false,
             mark_count: 0,
@@ -238,6 +242,20 @@ impl Receiver {
             flags: self.mark_flags(packet.is_marked()),
             feedback,
         }
+    }
+
+    /// Returns the options of an acknowledgement to send; none if ACKs report one SACK block.
+    pub fn options(&mut self, acknowledgement: &Acknowledgement) -> Option<AckOptions> {
+        let limit = self.mechanism.reliability.sack_blocks as usize;
+        if limit == 1 {
+            return None;
+        }
+        let first = acknowledgement.block;
+        if self.out_of_order.is_empty() {
+            return Some(AckOptions { blocks: [first, (0, 0), (0, 0)] });
+        }
+        let recent_blocks = self.recent_blocks.get_or_insert_default();
+        Some(recent_blocks.options(first, &self.out_of_order, limit))
     }
 
     /// Returns the ECN feedback of an ACK for a packet.

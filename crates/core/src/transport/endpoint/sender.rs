@@ -13,7 +13,7 @@ use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
 use super::timer_ticks;
 use crate::base::units::{Bytes, Duration, Time};
-use crate::model::packet::{Format, Header, Kind, Packet};
+use crate::model::packet::{AckOptions, Format, Header, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::{AckOutcome, Scoreboard};
 use crate::transport::recovery::spurious::SpuriousLoss;
@@ -484,18 +484,20 @@ impl Sender {
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
-    /// Handles an ACK or NACK and notifies the controller, with `rtt` as the measured RTT. Returns true
-    /// if the ACK reports an ECN mark.
+    /// Handles an ACK or NACK, with the options that do not fit its header, and notifies the controller,
+    /// with `rtt` as the measured RTT. Returns true if the ACK reports an ECN mark.
     #[inline]
     pub fn on_ack(
         &mut self,
         now: Time,
         packet: &Packet,
+        options: Option<&AckOptions>,
         rtt: Duration,
         controller: &mut dyn Controller,
     ) -> bool {
         let header = packet.header();
         let block = if let Header::Ack { block, .. } = header { block } else { (0, 0) };
+        let blocks = options.map_or(std::slice::from_ref(&block), |options| &options.blocks[..]);
         let flight = self.scoreboard.flight_size();
         let (was_recovering, had_timed_out) =
             (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
@@ -505,7 +507,7 @@ impl Sender {
             // Acknowledges no data, and so is not a duplicate ACK.
             AckOutcome::default()
         } else {
-            self.scoreboard.on_ack(packet.sequence, block, now, self.echoed_timestamp(packet))
+            self.scoreboard.on_ack(packet.sequence, blocks, now, self.echoed_timestamp(packet))
         };
         let marked = self.has_new_mark(packet, outcome);
         self.sample_rtt(now, packet);
@@ -523,7 +525,7 @@ impl Sender {
             outcome = self.detect_spurious_loss(
                 now,
                 packet,
-                block,
+                blocks[0],
                 (outcome, marked),
                 before,
                 controller,

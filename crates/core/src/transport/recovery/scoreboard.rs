@@ -9,6 +9,7 @@ use super::last_resort::LastResort;
 use super::rack::Rack;
 use super::segment_set::SegmentSet;
 use crate::base::units::{Duration, Time};
+use crate::model::packet::SACK_BLOCKS;
 use crate::transport::endpoint::timer_ticks;
 use crate::transport::{Recovery, Reliability};
 
@@ -42,6 +43,8 @@ pub struct AckOutcome {
     pub has_original: bool,
     /// True if the ACK carries a D-SACK.
     pub has_duplicate_sack: bool,
+    /// True if the ACK has a SACK block that it does not repeat.
+    pub has_new_block: bool,
 }
 
 /// State of all segments of a flow.
@@ -51,6 +54,8 @@ pub struct Scoreboard {
     duplicate_acks: Option<u32>,
     /// True if receivers send D-SACKs.
     uses_duplicate_sack: bool,
+    /// True if ACKs repeat SACK blocks.
+    repeats_blocks: bool,
     /// The number of segments.
     total: u32,
     receive_window: Option<u32>,
@@ -93,6 +98,7 @@ impl Scoreboard {
             recovery: reliability.recovery,
             duplicate_acks: reliability.duplicate_acks,
             uses_duplicate_sack: reliability.duplicate_sack,
+            repeats_blocks: reliability.sack_blocks > 1,
             total,
             receive_window: reliability.receive_window,
             cumulative: 0,
@@ -280,18 +286,18 @@ impl Scoreboard {
         }
     }
 
-    /// Handles an ACK: all segments before `sequence` were received, and those of the SACK block
-    /// `block`. The ACK echoes the timestamp `echo`.
+    /// Handles an ACK: all segments before `sequence` were received, and those of the SACK blocks, most
+    /// recent first. The ACK echoes the timestamp `echo`.
     pub fn on_ack(
         &mut self,
         sequence: u32,
-        block: (u32, u32),
+        blocks: &[(u32, u32)],
         now: Time,
         echo: Time,
     ) -> AckOutcome {
         let advanced = sequence.saturating_sub(self.cumulative);
         let mut outcome = match self.recovery {
-            Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, block, now, echo),
+            Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, blocks, now, echo),
             Recovery::NewReno | Recovery::Reno => self.on_plain_ack(sequence),
             Recovery::GoBackN => self.advance(sequence),
         };
@@ -310,7 +316,7 @@ impl Scoreboard {
 
     /// Handles a NACK of a go-back-N receiver: restarts from the first missing segment.
     pub fn on_nack(&mut self, sequence: u32, now: Time) -> AckOutcome {
-        let outcome = self.on_ack(sequence, (0, 0), now, Time::NEVER);
+        let outcome = self.on_ack(sequence, &[], now, Time::NEVER);
         let was_ahead = self.next > self.cumulative;
         let starts_recovery = was_ahead && self.enter_recovery();
         let lost = self.flight_size();
@@ -334,7 +340,13 @@ impl Scoreboard {
         is_new
     }
 
-    fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> AckOutcome {
+    fn on_sack(
+        &mut self,
+        sequence: u32,
+        blocks: &[(u32, u32)],
+        now: Time,
+        echo: Time,
+    ) -> AckOutcome {
         let mut original = None;
         if let Some(rack) = &mut self.rack {
             self.sacked.gaps(self.cumulative, sequence, |from, to| {
@@ -342,26 +354,37 @@ impl Scoreboard {
             });
         }
         let mut outcome = self.advance(sequence);
-        let (from, to) = (block.0.max(self.cumulative), block.1);
         if let Some(rack) = &mut self.rack {
             rack.on_cumulative_ack(self.cumulative);
-            self.sacked.gaps(from, to, |from, to| {
-                original = original.or(rack.on_delivered(from, to, now, Time::NEVER));
-            });
         }
-        outcome.has_original = original.is_some_and(|sequence| sequence < self.recovery_point);
-        let mut is_duplicate = block.0 < block.1;
         if let Some(last_resort) = &mut self.last_resort {
             last_resort.doubled.remove(0, self.cumulative);
-            last_resort.doubled.remove(from, to);
         }
-        if from < to {
-            self.lost.remove(from, to);
-            let new = self.sacked.insert(from, to);
-            outcome.delivered += new;
-            is_duplicate = new == 0;
-            outcome.has_last |= outcome.delivered > 0 && to == self.total;
+        let mut new = 0;
+        if let [block] = blocks {
+            new = self.sack(*block, now, &mut original, &mut outcome);
+        } else {
+            // In the order of segments, since RACK takes the reverse order for reordering.
+            let mut ascending = [(0, 0); SACK_BLOCKS];
+            ascending[..blocks.len()].copy_from_slice(blocks);
+            ascending.sort_unstable();
+            for block in ascending {
+                new += self.sack(block, now, &mut original, &mut outcome);
+            }
         }
+        outcome.has_original = original.is_some_and(|sequence| sequence < self.recovery_point);
+        let (first, others) = blocks.split_first().unwrap_or((&(0, 0), &[]));
+        let (has_block, is_repeating) = (first.0 < first.1, self.repeats_blocks);
+        outcome.has_new_block = if is_repeating { new > 0 } else { has_block };
+        // RFC 2883 §4: below the cumulative acknowledgement, or within the next block. A single block that
+        // is not repeated is a duplicate if it reports nothing new.
+        let is_within = |other: &(u32, u32)| other.0 <= first.0 && first.1 <= other.1;
+        let is_duplicate = has_block
+            && if is_repeating {
+                first.1 <= sequence || others.iter().any(is_within)
+            } else {
+                new == 0
+            };
         outcome.has_duplicate_sack = is_duplicate && self.uses_duplicate_sack;
         if let Some(rack) = self.rack.as_mut().filter(|_| outcome.has_duplicate_sack) {
             rack.on_duplicate_sack(self.cumulative, self.next);
@@ -373,6 +396,34 @@ impl Scoreboard {
         };
         outcome.starts_recovery = outcome.lost > 0;
         outcome
+    }
+
+    /// Records the segments of a SACK block as delivered. Returns the number of new ones.
+    fn sack(
+        &mut self,
+        block: (u32, u32),
+        now: Time,
+        original: &mut Option<u32>,
+        outcome: &mut AckOutcome,
+    ) -> u32 {
+        let (from, to) = (block.0.max(self.cumulative), block.1);
+        if from >= to {
+            return 0;
+        }
+        if let Some(rack) = &mut self.rack {
+            self.sacked.gaps(from, to, |from, to| {
+                *original = original.or(rack.on_delivered(from, to, now, Time::NEVER));
+            });
+        }
+        if let Some(last_resort) = &mut self.last_resort {
+            last_resort.doubled.remove(from, to);
+        }
+        let last_was_sacked = self.repeats_blocks && self.sacked_end() == self.total;
+        self.lost.remove(from, to);
+        let new = self.sacked.insert(from, to);
+        outcome.delivered += new;
+        outcome.has_last |= outcome.delivered > 0 && to == self.total && !last_was_sacked;
+        new
     }
 
     /// Undoes a spurious recovery: clears the loss marks and leaves recovery. Returns the losses that

@@ -302,6 +302,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         "tail_probe": pick(random, &["none", "200 ms", "20 us"]),
         "proportional_reduction": random.below(2) == 0,
         "rescue": random.below(2) == 0,
+        "sack_blocks": pick(random, &[1, 3]),
         "undo": random.below(2) == 0,
         "duplicate_sack": random.below(2) == 0,
         "frto": random.below(2) == 0,
@@ -325,6 +326,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         reliability["tail_probe"] = json!("none");
         reliability["proportional_reduction"] = json!(false);
         reliability["duplicate_sack"] = json!(false);
+        reliability["sack_blocks"] = json!(1);
         reliability["sack_compression"] = json!("none");
     }
     if reliability["recovery"] != "selective_repeat" {

@@ -94,7 +94,7 @@ impl Flow {
         let packet = self.format.control(Kind::Ack, 0, at(sent_at));
         let packet = Packet { sequence: cumulative, ..packet };
         let packet = packet.with_header(Header::Ack { block, feedback: 0.0 });
-        self.sender.on_ack(at(now), &packet, ms(now - sent_at), &mut *self.controller);
+        self.sender.on_ack(at(now), &packet, None, ms(now - sent_at), &mut *self.controller);
     }
 
     /// Ports have transmitted all packets of the flow, the last one at `time`.

@@ -58,6 +58,23 @@ fn an_ack_is_delayed_to_the_second_segment_or_by_the_timer() {
 }
 
 #[test]
+fn acks_repeat_sack_blocks_if_the_sender_expects_it() {
+    for (sack_blocks, options) in
+        [(1, None), (2, Some([(4, 5), (2, 3), (0, 0)])), (3, Some([(4, 5), (2, 3), (0, 0)]))]
+    {
+        let reliability = Reliability { sack_blocks, ..Reliability::internet() };
+        let mechanism = Arc::new(window::mechanism(&reliability, true));
+        let mut receiver = Receiver::new(&mechanism);
+        let mut last = None;
+        for sequence in [0, 2, 4] {
+            let ack = receiver.on_data(at(100), &data(&mechanism, 100, sequence, Flags::NONE)).ack;
+            last = receiver.options(&ack.unwrap());
+        }
+        assert_eq!(last.map(|options| options.blocks), options);
+    }
+}
+
+#[test]
 fn quick_acks_are_not_delayed() {
     let delayed = mechanism(Some(Duration::from_millis(40)));
     let reliability = Reliability { quick_acks: 2, ..delayed.reliability.clone() };

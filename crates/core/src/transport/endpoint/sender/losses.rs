@@ -6,7 +6,7 @@ use crate::base::units::{Bytes, Time};
 use crate::model::packet::{Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::AckOutcome;
-use crate::transport::{CongestionSignal, Controller, Loss, MarkFeedback, Recovery};
+use crate::transport::{CongestionSignal, Controller, Loss, MarkFeedback};
 
 impl Sender {
     /// Returns true if an ACK reports a new ECN mark. With mark counts, an ACK for eight packets or
@@ -17,9 +17,8 @@ impl Sender {
             return packet.is_marked();
         }
         let recovery = self.mechanism.reliability.recovery;
-        let has_sack = matches!(recovery, Recovery::SelectiveRepeat | Recovery::Rack);
         let previous = std::mem::replace(&mut self.mark_count, packet.flags.count());
-        self.mark_count != previous || has_sack && outcome.delivered >= 8
+        self.mark_count != previous || recovery.has_sack() && outcome.delivered >= 8
     }
 
     /// Returns true if the sender confirms window reductions with CWR (RFC 3168).
@@ -177,7 +176,7 @@ impl Sender {
             || had_timed_out && spurious_loss.is_testing_timeout() && outcome.has_original;
         if !is_spurious {
             if had_timed_out && spurious_loss.is_testing_timeout() {
-                self.test_timeout(has_advanced, block.0 < block.1);
+                self.test_timeout(has_advanced, outcome.has_new_block);
             }
             return outcome;
         }

@@ -76,7 +76,7 @@ impl Tcp {
         };
         let ack = ack.with_header(Header::Ack { block, feedback: 0.0 });
         let rtt = at(ms).since(ack.sent_at);
-        self.sender.on_ack(at(ms), &ack, rtt, &mut *self.controller);
+        self.sender.on_ack(at(ms), &ack, None, rtt, &mut *self.controller);
     }
 
     /// Delivers an ACK without a SACK block. Returns the segments sent then.
