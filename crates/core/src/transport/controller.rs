@@ -262,6 +262,9 @@ pub struct Loss {
     pub lost: Bytes,
     /// Signal that revealed the congestion.
     pub signal: CongestionSignal,
+    /// True if a timeout interrupts a recovery that has reduced ssthresh already, which stays
+    /// ([`Reliability::single_reduction`](super::Reliability::single_reduction)).
+    pub is_repeated: bool,
 }
 
 /// Signal of congestion.

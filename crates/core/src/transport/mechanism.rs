@@ -259,6 +259,10 @@ crate::parameters! {
         /// 6937), or for an RTT after a mark (Linux), instead of at once. Not used by transports that
         /// pace.
         pub proportional_reduction: bool = false;
+        /// If true, a timeout during fast recovery does not reduce ssthresh again (Linux,
+        /// `tcp_enter_loss`: true; ns-2, and RFC 5681 §4.3, which takes the loss of a retransmission for a
+        /// second indication of congestion: false). For transports with the window of TCP or DCTCP.
+        pub single_reduction: bool = false;
         /// RTO before the first RTT sample.
         pub initial_rto: Duration = Duration::from_millis(10), where positive;
         /// Minimum RTO.

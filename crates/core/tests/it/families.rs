@@ -153,7 +153,13 @@ impl Flow<'_> {
             }
             ControllerEvent::Loss(signal) => {
                 let flight = Bytes(1000 * u64::from(self.in_flight()));
-                self.controller.on_loss(&Loss { now, flight, lost: Bytes::ZERO, signal });
+                self.controller.on_loss(&Loss {
+                    now,
+                    flight,
+                    lost: Bytes::ZERO,
+                    signal,
+                    is_repeated: false,
+                });
             }
             ControllerEvent::Notification => self.controller.on_notification(now),
             ControllerEvent::Nothing => {}

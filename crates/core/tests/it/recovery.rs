@@ -167,6 +167,42 @@ fn lost_acks_do_not_delay_selective_repeat() {
 }
 
 #[test]
+fn a_timeout_during_recovery_reduces_ssthresh_once_as_in_linux() {
+    // Segment 500 and its retransmission are lost from a window of about fifty packets, which the loss
+    // halves. After the timeout slow start ends there, or at half of it.
+    let scenario = |single_reduction: bool, kind: &str| {
+        let text = "flow,segment,time\n0,500,1\n0,500,2\n";
+        json!({
+            "topology": {
+                "kind": "link", "rate": "100 Mbps", "delay": "50 ms",
+                "losses": { "name": "losses.csv", "text": text },
+            },
+            "queue": { "kind": "drop_tail", "capacity": "none" },
+            "transport": {
+                "kind": kind, "reliability": { "single_reduction": single_reduction, "min_rto": "1 s" },
+            },
+            "workload": flows(&[(0.0, 0, 1, 2_000_000)]),
+            "time_limit": "30 s",
+        })
+    };
+    let window = json!({ "initial": 40, "initial_ssthresh": 2 });
+    let tcp = |single_reduction| {
+        let change = json!({ "transport": { "window": window } });
+        let results = run(&with(&scenario(single_reduction, "tcp"), change));
+        assert_eq!(results.flows.timeouts[0], 1);
+        fct(&results)
+    };
+    // 51 packets at the loss, 25.5 after it, 12.75 after a second reduction. From w packets on, 1500 segments
+    // take n RTTs with w n + n² / 2 = 1500: 34.9, and 43.5 RTTs of 100 ms.
+    assert!(tcp(true) < tcp(false) - 0.5, "{} and {}", tcp(true), tcp(false));
+    let dctcp = |single_reduction| {
+        let change = json!({ "transport": { "initial_window": 40, "initial_ssthresh": 2 } });
+        fct(&run(&with(&scenario(single_reduction, "dctcp"), change)))
+    };
+    assert!(dctcp(true) < dctcp(false) - 0.5, "{} and {}", dctcp(true), dctcp(false));
+}
+
+#[test]
 fn repeated_sack_blocks_make_up_for_lost_acks() {
     // RFC 2018 §4: each block is in three ACKs, so that a lost ACK causes no retransmission.
     let scenario = |sack_blocks: u32, recovery: &str| {

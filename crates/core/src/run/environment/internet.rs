@@ -16,7 +16,9 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     // The product for the slowest link over the longest path.
     let product = extent.slowest.carries(extent.longest_delay * 2).0;
     let mut reliability = linux::reliability();
-    let own = json!({ "duplicate_acks": 3, "sack_blocks": 3, "window_validation": true });
+    let own = json!({
+        "duplicate_acks": 3, "sack_blocks": 3, "window_validation": true, "single_reduction": true,
+    });
     add_defaults(&mut reliability, &own);
     Defaults {
         scenario: json!({ "packet": linux::packets(), "host": { "service": "fair" } }),

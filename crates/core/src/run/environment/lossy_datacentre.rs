@@ -34,6 +34,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "timer_granularity": "10 ms",
             "max_rto": "120 s",
             "window_validation": true,
+            "single_reduction": true,
         }),
         spraying: json!({ "duplicate_acks": "none" }),
         law,

@@ -445,7 +445,13 @@ mod tests {
         for signal in
             [CongestionSignal::DetectedLoss, CongestionSignal::Timeout, CongestionSignal::EcnMark]
         {
-            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), lost: Bytes::ZERO, signal });
+            bbr.on_loss(&Loss {
+                now: at(9000),
+                flight: Bytes(9600),
+                lost: Bytes::ZERO,
+                signal,
+                is_repeated: false,
+            });
             assert_eq!(rate(&mut bbr), before);
         }
     }
@@ -482,7 +488,7 @@ mod tests {
                 bbr.on_ack(&Ack { now, bytes: Bytes(9600), ..ack(1, 2) });
                 let (flight, lost, signal) =
                     (Bytes(96_000), Bytes(960 * lost), CongestionSignal::Timeout);
-                bbr.on_loss(&Loss { now, flight, lost, signal });
+                bbr.on_loss(&Loss { now, flight, lost, signal, is_repeated: false });
             }
             bbr.policer.rate()
         };

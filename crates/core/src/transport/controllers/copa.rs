@@ -325,6 +325,7 @@ mod tests {
                 flight: Bytes(960),
                 lost: Bytes::ZERO,
                 signal,
+                is_repeated: false,
             });
         }
     }

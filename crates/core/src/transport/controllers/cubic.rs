@@ -199,6 +199,10 @@ impl WindowLaw for Cubic {
         self.beta * cwnd
     }
 
+    fn on_repeated_timeout(&mut self) {
+        (self.epoch, self.w_max) = (None, 0.0);
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         vec![("plateau_packets", self.w_max)]
     }
@@ -247,7 +251,13 @@ mod tests {
 
         fn lose(&mut self, signal: CongestionSignal) -> f64 {
             let flight = Bytes(self.window() as u64 * 960);
-            self.controller.on_loss(&Loss { now: self.now, flight, lost: Bytes::ZERO, signal });
+            self.controller.on_loss(&Loss {
+                now: self.now,
+                flight,
+                lost: Bytes::ZERO,
+                signal,
+                is_repeated: false,
+            });
             self.window()
         }
     }
@@ -314,7 +324,13 @@ mod tests {
                 .controller(&path());
             let signal = CongestionSignal::DetectedLoss;
             let flight = Bytes(960 * 100);
-            flow.on_loss(&Loss { now: Time::ZERO, flight, lost: Bytes::ZERO, signal });
+            flow.on_loss(&Loss {
+                now: Time::ZERO,
+                flight,
+                lost: Bytes::ZERO,
+                signal,
+                is_repeated: false,
+            });
             let mut now = Time::ZERO;
             let mut step = |seconds: u64, used_window| {
                 now = now + Duration::from_millis(1000 * seconds);

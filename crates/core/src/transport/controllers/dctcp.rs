@@ -110,7 +110,9 @@ impl Controller for Dctcp {
 
     fn on_loss(&mut self, loss: &Loss) {
         // RFC 8257 §3.5: the reaction to a loss is TCP's, for any alpha.
-        self.ssthresh = (loss.flight.0 as f64 / 2.0).max(2.0 * self.packet);
+        if !loss.is_repeated {
+            self.ssthresh = (loss.flight.0 as f64 / 2.0).max(2.0 * self.packet);
+        }
         self.cwnd = match loss.signal {
             CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => self.ssthresh,
             CongestionSignal::Timeout => self.packet,
@@ -246,8 +248,13 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = flow();
-        let loss =
-            |signal| Loss { now: Time::ZERO, flight: Bytes(8_000), lost: Bytes::ZERO, signal };
+        let loss = |signal| Loss {
+            now: Time::ZERO,
+            flight: Bytes(8_000),
+            lost: Bytes::ZERO,
+            signal,
+            is_repeated: false,
+        };
         flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_eq!(gauges(&*flow)[0], 4_000.0);
         flow.on_loss(&loss(CongestionSignal::Timeout));

@@ -345,8 +345,13 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = fast(&json!({ "initial_window": 20 }));
-        let loss =
-            |signal| Loss { now: Time::ZERO, flight: Bytes(19_200), lost: Bytes::ZERO, signal };
+        let loss = |signal| Loss {
+            now: Time::ZERO,
+            flight: Bytes(19_200),
+            lost: Bytes::ZERO,
+            signal,
+            is_repeated: false,
+        };
         flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_eq!(flow.allowance().window, Bytes(9_600));
         flow.on_loss(&loss(CongestionSignal::Timeout));

@@ -197,6 +197,7 @@ mod tests {
                 flight: Bytes::ZERO,
                 lost: Bytes::ZERO,
                 signal: CongestionSignal::DetectedLoss,
+                is_repeated: false,
             };
             ((1.0 - law.decrease(cwnd, &loss) / cwnd) * 256.0).round() as u32
         };

@@ -329,6 +329,7 @@ mod tests {
             flight: Bytes(14_600),
             lost: Bytes::ZERO,
             signal: CongestionSignal::Timeout,
+            is_repeated: false,
         };
         let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
         (0..3).for_each(|_| flow.on_ack(&ACK));

@@ -66,7 +66,13 @@ mod tests {
             let mut law = Scalable { increase: 0.01, decrease: 0.125, legacy_window: 16.0 };
             let mut window = law.decrease(
                 initial,
-                &Loss { now, flight, lost: Bytes::ZERO, signal: CongestionSignal::DetectedLoss },
+                &Loss {
+                    now,
+                    flight,
+                    lost: Bytes::ZERO,
+                    signal: CongestionSignal::DetectedLoss,
+                    is_repeated: false,
+                },
             );
             let mut rtts = 0.0;
             while window < initial {

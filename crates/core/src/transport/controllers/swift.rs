@@ -234,7 +234,13 @@ mod tests {
 
     fn lose(flow: &mut dyn Controller, at_us: u64, signal: CongestionSignal) -> f64 {
         let now = Time::ZERO + Duration::from_micros(at_us);
-        flow.on_loss(&Loss { now, flight: Bytes(960), lost: Bytes::ZERO, signal });
+        flow.on_loss(&Loss {
+            now,
+            flight: Bytes(960),
+            lost: Bytes::ZERO,
+            signal,
+            is_repeated: false,
+        });
         flow.gauges()[0].1 / 960.0
     }
 

@@ -256,7 +256,13 @@ mod tests {
 
         fn lose(&mut self, signal: CongestionSignal) -> f64 {
             let flight = Bytes(self.window() as u64 * 960);
-            self.controller.on_loss(&Loss { now: Time::ZERO, flight, lost: Bytes::ZERO, signal });
+            self.controller.on_loss(&Loss {
+                now: Time::ZERO,
+                flight,
+                lost: Bytes::ZERO,
+                signal,
+                is_repeated: false,
+            });
             self.window()
         }
     }

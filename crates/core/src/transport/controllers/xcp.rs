@@ -165,8 +165,13 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = flow();
-        let loss =
-            |signal| Loss { now: Time::ZERO, flight: Bytes(9_600), lost: Bytes::ZERO, signal };
+        let loss = |signal| Loss {
+            now: Time::ZERO,
+            flight: Bytes(9_600),
+            lost: Bytes::ZERO,
+            signal,
+            is_repeated: false,
+        };
         flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_window(&*flow, 5.0);
         flow.on_loss(&loss(CongestionSignal::Timeout));

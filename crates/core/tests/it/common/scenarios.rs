@@ -303,6 +303,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         "proportional_reduction": random.below(2) == 0,
         "rescue": random.below(2) == 0,
         "sack_blocks": pick(random, &[1, 3]),
+        "single_reduction": random.below(2) == 0,
         "undo": random.below(2) == 0,
         "duplicate_sack": random.below(2) == 0,
         "frto": random.below(2) == 0,

@@ -224,7 +224,7 @@ mod tests {
     const PACKET: f64 = 960.0;
 
     fn loss(signal: CongestionSignal) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(9600), lost: Bytes::ZERO, signal }
+        Loss { now: Time::ZERO, flight: Bytes(9600), lost: Bytes::ZERO, signal, is_repeated: false }
     }
 
     fn assert_window(window: &BbrWindow, packets: f64) {

@@ -232,6 +232,7 @@ mod tests {
             flight: Bytes(960 * 40),
             lost: Bytes::ZERO,
             signal: CongestionSignal::DetectedLoss,
+            is_repeated: false,
         });
     }
 

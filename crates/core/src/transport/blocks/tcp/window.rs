@@ -57,6 +57,9 @@ pub trait WindowLaw: Send {
     /// Returns the window after a loss or mark. After a timeout it is the new ssthresh instead.
     fn decrease(&mut self, cwnd: f64, loss: &Loss) -> f64;
 
+    /// Handles a timeout that does not reduce the window again ([`Loss::is_repeated`]).
+    fn on_repeated_timeout(&mut self) {}
+
     /// Values for traces, besides the window.
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
@@ -194,6 +197,11 @@ impl<L: WindowLaw> Controller for WindowController<L> {
         {
             return;
         }
+        if loss.is_repeated {
+            self.law.on_repeated_timeout();
+            self.cwnd = 1.0;
+            return;
+        }
         // RFC 5681 §3.1 eq. 4 uses FlightSize, which may be less than cwnd. After a timeout FlightSize may
         // be far more.
         let flight = self.cwnd.min(loss.flight.0 as f64 / self.packet);
@@ -293,7 +301,13 @@ mod tests {
     }
 
     fn loss(signal: CongestionSignal, packets: u64) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(1000 * packets), lost: Bytes::ZERO, signal }
+        Loss {
+            now: Time::ZERO,
+            flight: Bytes(1000 * packets),
+            lost: Bytes::ZERO,
+            signal,
+            is_repeated: false,
+        }
     }
 
     fn assert_window(flow: &dyn Controller, packets: f64) {
@@ -387,6 +401,23 @@ mod tests {
             (None, CongestionSignal::EcnMark, 25.0),
         ] {
             assert_window(&*reduced(initial_ssthresh, signal), packets);
+        }
+    }
+
+    #[test]
+    fn a_repeated_timeout_keeps_ssthresh() {
+        // The loss leaves a quarter of 40 packets (10). Without `is_repeated` the timeout leaves 2.5.
+        for (is_repeated, packets) in [(true, [9.0, 10.0, 20.0]), (false, [13.0, 23.0, 33.0])] {
+            let mut flow = flow(&Window { initial: 40, ..default_window() });
+            flow.on_loss(&loss(CongestionSignal::DetectedLoss, 40));
+            let timeout = Loss { is_repeated, ..loss(CongestionSignal::Timeout, 40) };
+            flow.on_loss(&timeout);
+            assert_window(&*flow, 1.0);
+            (0..if is_repeated { 7 } else { 2 }).for_each(|_| flow.on_ack(&ack(1)));
+            for packets in packets {
+                flow.on_ack(&ack(1));
+                assert_window(&*flow, packets);
+            }
         }
     }
 

@@ -87,7 +87,13 @@ impl Sender {
         controller: &mut dyn Controller,
     ) {
         self.record_reduction();
-        controller.on_loss(&Loss { now, flight: self.bytes(flight), lost: Bytes::ZERO, signal });
+        controller.on_loss(&Loss {
+            now,
+            flight: self.bytes(flight),
+            lost: Bytes::ZERO,
+            signal,
+            is_repeated: false,
+        });
     }
 
     /// Records that the window was reduced for the data sent so far.
@@ -125,6 +131,8 @@ impl Sender {
             return;
         }
         self.rtt.back_off();
+        let is_repeated = self.mechanism.reliability.single_reduction
+            && (self.scoreboard.is_recovering() || self.rate_reduction.is_some());
         if let Some(spurious_loss) = &mut self.spurious_loss {
             let (is_recovering, has_timed_out) =
                 (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
@@ -140,7 +148,13 @@ impl Sender {
         }
         self.record_reduction();
         let (flight, lost) = (self.bytes(flight), self.bytes(lost));
-        controller.on_loss(&Loss { now, flight, lost, signal: CongestionSignal::Timeout });
+        controller.on_loss(&Loss {
+            now,
+            flight,
+            lost,
+            signal: CongestionSignal::Timeout,
+            is_repeated,
+        });
     }
 
     /// Undoes the last window reduction if an ACK shows that the loss was spurious. Returns the
