@@ -279,6 +279,9 @@ crate::parameters! {
         pub forgiven_syns: u32 = 0;
         /// Number of SYN retransmissions before the RTO begins to double (RFC 6298: 0; Linux: 4).
         pub linear_syns: u32 = 0;
+        /// RTO of the first data if SYNs were lost and the handshake gave no RTT sample, for want of timestamps
+        /// (RFC 6298 §5.7 and Linux: 3 s); none for the RTO of the SYN.
+        pub syn_fallback_rto: Option<Duration> = None, where positive_if_given;
         /// If true, ACKs echo timestamps and each gives an RTT sample (RFC 7323); otherwise one segment
         /// at a time is timed, and retransmissions give no sample (Karn's algorithm).
         pub timestamps: bool = true;

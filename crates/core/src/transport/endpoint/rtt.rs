@@ -15,6 +15,8 @@ pub struct RttEstimator {
     estimate: Option<(Duration, Duration)>,
     /// Doublings of the RTO since the last sample.
     backoff: u32,
+    /// True if SYNs were lost and the handshake gave no sample.
+    has_syn_fallback: bool,
 }
 
 impl RttEstimator {
@@ -41,6 +43,13 @@ impl RttEstimator {
         self.estimate.map(|(smoothed, _)| smoothed)
     }
 
+    /// Records the end of a handshake without a sample. RFC 6298 §5.7: data starts with an RTO of its own.
+    pub fn fall_back(&mut self, reliability: &Reliability) {
+        if reliability.syn_fallback_rto.is_some() {
+            (self.has_syn_fallback, self.backoff) = (true, 0);
+        }
+    }
+
     /// Doubles the RTO until the next sample (RFC 6298 §5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
@@ -53,6 +62,9 @@ impl RttEstimator {
             return fixed;
         }
         let base = match self.estimate {
+            None if self.has_syn_fallback => {
+                initial_rto.max(reliability.syn_fallback_rto.unwrap_or_default())
+            }
             None => initial_rto,
             Some((smoothed, variation)) => {
                 // With a constant RTT and no minimum margin, the RTO would expire when the ACK

@@ -478,6 +478,8 @@ impl Sender {
         let syn_was_lost = self.timeouts > self.mechanism.reliability.forgiven_syns;
         if self.has_timestamps() || self.timeouts == 0 {
             self.add_rtt_sample(packet.sent_at, now);
+        } else {
+            self.rtt.fall_back(&self.mechanism.reliability);
         }
         self.probed_at = now;
         let feedback = packet.header().feedback();

@@ -311,6 +311,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         "quick_acks": pick(random, &[0, 5]),
         "forgiven_syns": random.below(2),
         "linear_syns": pick(random, &[0, 4]),
+        "syn_fallback_rto": pick(random, &["none", "15 ms"]),
         "duplicate_acks": duplicate_acks,
         "handshake": random.below(2) == 0,
         "initial_rto": "10 ms",

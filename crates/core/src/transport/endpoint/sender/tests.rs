@@ -451,6 +451,25 @@ fn lost_syns_may_be_forgiven_and_their_timeouts_constant() {
 }
 
 #[test]
+fn data_after_a_lost_syn_has_an_rto_of_three_seconds_without_a_sample() {
+    // RFC 6298 §5.7. With timestamps the SYN-ACK gives a sample of 100 ms: 100 ms + 4 times 50 ms.
+    for (timestamps, fallback, rto_ms) in
+        [(false, "3 s", 3000), (false, "none", 2000), (true, "3 s", 300), (false, "500 ms", 1000)]
+    {
+        let reliability =
+            json!({ "handshake": true, "timestamps": timestamps, "syn_fallback_rto": fallback });
+        let mut tcp = tcp("selective_repeat", &json!({ "reliability": reliability }));
+        tcp.sender.next_packet(at(0), tcp.controller.allowance());
+        tcp.sender.on_timer(at(1000), &mut *tcp.controller);
+        tcp.sender.next_packet(at(1000), tcp.controller.allowance());
+        let syn_ack = tcp.format.control(Kind::SynAck, 0, at(1000));
+        tcp.sender.on_syn_ack(at(1100), &syn_ack, at(1100) - at(1000), &mut *tcp.controller);
+        assert_eq!(tcp.sent(1100).len(), 1);
+        assert_eq!(tcp.sender.timeout(), Duration::from_millis(rto_ms), "{timestamps}, {fallback}");
+    }
+}
+
+#[test]
 fn a_mark_reduces_the_window_once_per_window_of_data_and_sets_cwr() {
     let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
     tcp.sent(0);
