@@ -359,7 +359,7 @@ fn send_options(bench: &mut Bench, packet: Packet, options: AckOptions) {
     bench.send(ack);
 }
 
-const OPTIONS: AckOptions = AckOptions { blocks: [(5, 7), (2, 3), (0, 0)] };
+const OPTIONS: AckOptions = AckOptions { blocks: [(5, 7), (2, 3), (0, 0)], marks: 9 };
 
 #[test]
 fn lost_acks_free_their_options() {

@@ -188,6 +188,13 @@ pub enum MarkFeedback {
     },
 }
 
+impl Mechanism {
+    /// Returns true if ACKs carry `AccECN`'s option.
+    pub fn has_accurate_ecn_option(&self) -> bool {
+        self.reliability.accurate_ecn_option && self.acks.feedback == MarkFeedback::AccurateEcn
+    }
+}
+
 impl MarkFeedback {
     /// Returns true if the sender handles marks as losses, once per window of data (RFC 3168 §6.1.2).
     pub fn is_handled_as_loss(self) -> bool {
@@ -288,6 +295,10 @@ crate::parameters! {
         /// If true, ACKs carry the number of marked packets (`AccECN`, RFC 9768) instead of an echo until
         /// CWR (RFC 3168); for transports with `ecn` that handle marks as losses.
         pub accurate_ecn: bool = false;
+        /// If true, ACKs also carry `AccECN`'s option with a wide counter, so that the loss of ACKs is not taken
+        /// for marks (RFC 9768 §3.2.3; Linux: on every ACK; own choice: false); with `accurate_ecn`. Its size
+        /// is not counted.
+        pub accurate_ecn_option: bool = false;
         /// Granularity of the clock for RTT samples; zero for an exact clock (RFC 6298: G).
         pub clock_granularity: Duration = Duration::ZERO;
         /// Maximum delay of the ACK of a segment in order, which waits for the next segment (RFC 5681

@@ -426,6 +426,40 @@ fn spurious_timeouts_are_undone_after_a_delay_spike() {
 }
 
 #[test]
+fn lost_acks_are_not_marks_with_the_option_of_accurate_ecn() {
+    // Half of the ACKs are lost, and no packet is marked: RFC 9768 §3.2.2.5 alone takes an ACK for eight
+    // packets for eight marks.
+    let scenario = |option: bool| {
+        json!({
+            "topology": { "kind": "link", "rate": "50 Mbps", "delay": "20 ms", "ack_loss": 0.5 },
+            "queue": { "kind": "drop_tail", "capacity": "none" },
+            "transport": {
+                "kind": "tcp", "ecn": true, "window": { "initial_ssthresh": 100 },
+                "reliability": { "accurate_ecn": true, "accurate_ecn_option": option },
+            },
+            "workload": flows(&[(0.0, 0, 1, 3_000_000)]),
+            "time_limit": "1000 s",
+        })
+    };
+    let [with_option, without] = [true, false].map(|option| fct(&run(&scenario(option))));
+    // Without ECN the ACKs that arrive give the same window.
+    let no_ecn = run(&with(&scenario(false), json!({ "transport": { "ecn": false } })));
+    let not_accurate = json!({ "transport": { "reliability": { "accurate_ecn": false } } });
+    let classic = run(&with(&scenario(false), not_accurate));
+    assert_eq!(with_option, fct(&classic));
+    assert_eq!(with_option, fct(&no_ecn));
+    assert!(without > 2.0 * with_option, "{without} and {with_option}");
+    let marked = run_with_all_engines(&with(
+        &scenario(true),
+        json!({
+            "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "none" },
+            "transport": { "reliability": { "sack_blocks": 3 } },
+        }),
+    ));
+    assert!(marked["counts"]["marks"].as_u64() > Some(20), "{}", marked["counts"]);
+}
+
+#[test]
 fn ecn_marks_slow_tcp_down_without_losses() {
     for accurate_ecn in [false, true] {
         let results = run(&json!({

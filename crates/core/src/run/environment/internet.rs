@@ -18,7 +18,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     let mut reliability = linux::reliability();
     let own = json!({
         "duplicate_acks": 3, "sack_blocks": 3, "window_validation": true, "single_reduction": true,
-        "syn_fallback_rto": "3 s",
+        "syn_fallback_rto": "3 s", "accurate_ecn_option": true,
     });
     add_defaults(&mut reliability, &own);
     Defaults {

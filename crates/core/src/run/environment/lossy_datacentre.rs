@@ -35,6 +35,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "max_rto": "120 s",
             "window_validation": true,
             "single_reduction": true,
+            "accurate_ecn_option": true,
         }),
         spraying: json!({ "duplicate_acks": "none" }),
         law,

@@ -114,26 +114,23 @@ impl Simulation<'_> {
     /// Sends the answers of a flow's receiver.
     fn reply(&mut self, number: FlowNumber, slot: usize, reply: ReceiverOutput) {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
-        if let Some(answer) = reply.ack {
-            let options = receiver_end.receiver.options(&answer);
+        if let Some(mut answer) = reply.ack {
+            let options = receiver_end.receiver.options(&mut answer);
             let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } =
                 answer;
             let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
                 sequence: cumulative,
-                bytes: control.bytes
-                    + self
-                        .format
-                        .sack_options(options.map_or(sack_blocks, |options| options.len())),
+                bytes: control.bytes + self.format.sack_options(sack_blocks),
                 flags,
                 ..control
             };
             let feedback = self.feedback(slot, sent_at, feedback);
             let packet = match options {
-                Some(options) if options.len() > 1 => {
+                Some(options) if options.sack_blocks() > 1 || options.marks > 0 => {
                     self.network.with_options(plain, options, feedback)
                 }
-                Some(AckOptions { blocks: [block, ..] }) => {
+                Some(AckOptions { blocks: [block, ..], .. }) => {
                     plain.with_header(Header::Ack { block, feedback })
                 }
                 None => plain.with_header(Header::Ack { block, feedback }),

@@ -244,18 +244,22 @@ impl Receiver {
         }
     }
 
-    /// Returns the options of an acknowledgement to send; none if ACKs report one SACK block.
-    pub fn options(&mut self, acknowledgement: &Acknowledgement) -> Option<AckOptions> {
+    /// Returns the options of an acknowledgement to send; none if it has one SACK block and no count of marks.
+    pub fn options(&mut self, acknowledgement: &mut Acknowledgement) -> Option<AckOptions> {
         let limit = self.mechanism.reliability.sack_blocks as usize;
-        if limit == 1 {
+        let marks = if self.mechanism.has_accurate_ecn_option() { self.mark_count } else { 0 };
+        if limit == 1 && marks == 0 {
             return None;
         }
         let first = acknowledgement.block;
-        if self.out_of_order.is_empty() {
-            return Some(AckOptions { blocks: [first, (0, 0), (0, 0)] });
+        if limit == 1 || self.out_of_order.is_empty() {
+            return Some(AckOptions { blocks: [first, (0, 0), (0, 0)], marks });
         }
         let recent_blocks = self.recent_blocks.get_or_insert_default();
-        Some(recent_blocks.options(first, &self.out_of_order, limit))
+        let blocks = recent_blocks.blocks(first, &self.out_of_order, limit);
+        let options = AckOptions { blocks, marks };
+        acknowledgement.sack_blocks = options.sack_blocks();
+        Some(options)
     }
 
     /// Returns the ECN feedback of an ACK for a packet.

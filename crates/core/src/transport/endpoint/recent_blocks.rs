@@ -1,6 +1,6 @@
 //! SACK blocks that a receiver repeats (RFC 2018 §4).
 
-use crate::model::packet::{AckOptions, SACK_BLOCKS};
+use crate::model::packet::SACK_BLOCKS;
 use crate::transport::recovery::segment_set::SegmentSet;
 
 /// Blocks that ACKs reported first, as one segment of each, most recent first.
@@ -20,28 +20,28 @@ impl RecentBlocks {
     /// Returns at most `limit` blocks of an ACK, for the segments `received` out of order: `first`, which may
     /// be empty, and the blocks that were reported most recently. A D-SACK is followed by the block that
     /// contains it (RFC 2883 §4).
-    pub(super) fn options(
+    pub(super) fn blocks(
         &mut self,
         first: (u32, u32),
         received: &SegmentSet,
         limit: usize,
-    ) -> AckOptions {
+    ) -> [(u32, u32); SACK_BLOCKS] {
         let is_empty = first.0 >= first.1;
         let containing = received.range_of(first.0).filter(|_| !is_empty);
         if containing == Some(first) {
             self.add(first, received);
         }
         let recent = self.0.iter().filter_map(|segment| received.range_of(*segment));
-        let mut options = AckOptions::default();
+        let mut blocks = [(0, 0); SACK_BLOCKS];
         let mut count = 0;
         let first = Some(first).filter(|_| !is_empty);
         for block in first.into_iter().chain(containing).chain(recent) {
-            if count < limit && !options.blocks[..count].contains(&block) {
-                options.blocks[count] = block;
+            if count < limit && !blocks[..count].contains(&block) {
+                blocks[count] = block;
                 count += 1;
             }
         }
-        options
+        blocks
     }
 
     /// Adds a block as the most recent, and removes blocks that have become part of it.
@@ -68,9 +68,8 @@ mod tests {
     #[test]
     fn blocks_are_repeated_in_the_order_of_their_last_report() {
         let mut recent = RecentBlocks::default();
-        let mut blocks = |first, ranges: &[(u32, u32)]| {
-            recent.options(first, &received(ranges), SACK_BLOCKS).blocks
-        };
+        let mut blocks =
+            |first, ranges: &[(u32, u32)]| recent.blocks(first, &received(ranges), SACK_BLOCKS);
         // RFC 2018 §5, case 3: every second segment is lost.
         assert_eq!(blocks((1, 2), &[(1, 2)]), [(1, 2), (0, 0), (0, 0)]);
         assert_eq!(blocks((3, 4), &[(1, 2), (3, 4)]), [(3, 4), (1, 2), (0, 0)]);
@@ -89,11 +88,10 @@ mod tests {
     fn a_duplicate_segment_is_followed_by_the_block_that_contains_it() {
         let mut recent = RecentBlocks::default();
         let set = received(&[(3, 6), (8, 9)]);
-        recent.options((8, 9), &set, SACK_BLOCKS);
+        recent.blocks((8, 9), &set, SACK_BLOCKS);
         // RFC 2883 §4.2.
-        let blocks = |options: AckOptions| options.blocks;
-        assert_eq!(blocks(recent.options((4, 5), &set, SACK_BLOCKS)), [(4, 5), (3, 6), (8, 9)]);
-        assert_eq!(blocks(recent.options((0, 1), &set, SACK_BLOCKS)), [(0, 1), (8, 9), (0, 0)]);
-        assert_eq!(recent.options((0, 1), &set, 1).len(), 1, "the limit");
+        assert_eq!(recent.blocks((4, 5), &set, SACK_BLOCKS), [(4, 5), (3, 6), (8, 9)]);
+        assert_eq!(recent.blocks((0, 1), &set, SACK_BLOCKS), [(0, 1), (8, 9), (0, 0)]);
+        assert_eq!(recent.blocks((0, 1), &set, 1), [(0, 1), (0, 0), (0, 0)]);
     }
 }

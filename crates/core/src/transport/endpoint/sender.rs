@@ -102,8 +102,8 @@ pub struct Sender {
     reduced_until: u32,
     /// True if the next segment carries CWR.
     owes_cwr: bool,
-    /// ECN mark count of the last ACK, modulo 8, with `AccECN`.
-    mark_count: u8,
+    /// ECN mark count of the last ACK with `AccECN`: modulo 8, or of its option.
+    mark_count: u32,
 
     /// Pacing of packets into the NIC.
     pub pacer: Pacer,
@@ -511,7 +511,7 @@ impl Sender {
         } else {
             self.scoreboard.on_ack(packet.sequence, blocks, now, self.echoed_timestamp(packet))
         };
-        let marked = self.has_new_mark(packet, outcome);
+        let marked = self.has_new_mark(packet, options, outcome);
         self.sample_rtt(now, packet);
         // RFC 6298 §5.3, RFC 6675 §6: only an advance of the cumulative acknowledgement restarts the
         // timer. If SACKs of new data did, the timeout of a lost retransmission could be postponed

@@ -308,6 +308,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
         "duplicate_sack": random.below(2) == 0,
         "frto": random.below(2) == 0,
         "accurate_ecn": random.below(2) == 0,
+        "accurate_ecn_option": random.below(2) == 0,
         "quick_acks": pick(random, &[0, 5]),
         "forgiven_syns": random.below(2),
         "linear_syns": pick(random, &[0, 4]),

@@ -68,7 +68,7 @@ fn acks_repeat_sack_blocks_if_the_sender_expects_it() {
         let mut last = None;
         for sequence in [0, 2, 4] {
             let ack = receiver.on_data(at(100), &data(&mechanism, 100, sequence, Flags::NONE)).ack;
-            last = receiver.options(&ack.unwrap());
+            last = receiver.options(&mut ack.unwrap());
         }
         assert_eq!(last.map(|options| options.blocks), options);
     }

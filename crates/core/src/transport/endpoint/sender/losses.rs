@@ -3,21 +3,32 @@
 
 use super::{Sender, SenderState};
 use crate::base::units::{Bytes, Time};
-use crate::model::packet::{Kind, Packet};
+use crate::model::packet::{AckOptions, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::AckOutcome;
 use crate::transport::{CongestionSignal, Controller, Loss, MarkFeedback};
 
 impl Sender {
-    /// Returns true if an ACK reports a new ECN mark. With mark counts, an ACK for eight packets or
-    /// more may hide a wrap of the counter after ACK loss, and is assumed to (RFC 9768 §3.2.2.5).
-    pub(super) fn has_new_mark(&mut self, packet: &Packet, outcome: AckOutcome) -> bool {
+    /// Returns true if an ACK reports a new ECN mark. With mark counts but without `AccECN`'s option, an
+    /// ACK for eight packets or more may hide a wrap of the counter after ACK loss, and is assumed to
+    /// (RFC 9768 §3.2.2.5).
+    pub(super) fn has_new_mark(
+        &mut self,
+        packet: &Packet,
+        options: Option<&AckOptions>,
+        outcome: AckOutcome,
+    ) -> bool {
         let has_counts = self.mechanism.acks.feedback == MarkFeedback::AccurateEcn;
         if !has_counts || !matches!(packet.kind, Kind::Ack | Kind::Nack) {
             return packet.is_marked();
         }
+        if self.mechanism.has_accurate_ecn_option() {
+            // An ACK that another has overtaken has a lower count.
+            let marks = options.map_or(0, |options| options.marks).max(self.mark_count);
+            return std::mem::replace(&mut self.mark_count, marks) < marks;
+        }
         let recovery = self.mechanism.reliability.recovery;
-        let previous = std::mem::replace(&mut self.mark_count, packet.flags.count());
+        let previous = std::mem::replace(&mut self.mark_count, packet.flags.count().into());
         self.mark_count != previous || recovery.has_sack() && outcome.delivered >= 8
     }
 

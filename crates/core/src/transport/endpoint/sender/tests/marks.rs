@@ -19,6 +19,29 @@ fn prr_reduces_the_window_after_a_mark_and_it_does_not_grow_meanwhile() {
 }
 
 #[test]
+fn the_option_of_accurate_ecn_counts_marks_beyond_eight() {
+    let accurate_ecn = json!({
+        "reliability": { "accurate_ecn": true, "accurate_ecn_option": true },
+        "window": { "initial": 40 }, "ecn": true,
+    });
+    let mut tcp = tcp("selective_repeat", &accurate_ecn);
+    tcp.sent(0);
+    let mut is_marked = |cumulative, marks| {
+        let ack = tcp.format.control(Kind::Ack, 0, at(0));
+        let flags = Flags::NONE.with_count(marks);
+        let ack = Packet { sequence: cumulative, flags, ..ack }.with_header(Header::NONE);
+        let options = AckOptions { blocks: [(0, 0); 3], marks };
+        let (options, rtt) = (Some(&options).filter(|_| marks > 0), at(100) - at(0));
+        tcp.sender.on_ack(at(100), &ack, options, rtt, &mut *tcp.controller)
+    };
+    assert!(!is_marked(9, 0), "nine packets without a mark");
+    assert!(is_marked(10, 1));
+    assert!(is_marked(18, 9), "the field of three bits is 1 as before");
+    assert!(!is_marked(30, 9));
+    assert!(!is_marked(30, 8), "overtaken by the ACK before");
+}
+
+#[test]
 fn counted_marks_reduce_the_window_once_per_window_of_data_and_set_no_cwr() {
     let accurate_ecn = json!({
         "reliability": { "accurate_ecn": true }, "window": { "initial": 20 }, "ecn": true,
