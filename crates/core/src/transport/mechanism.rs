@@ -286,8 +286,8 @@ crate::parameters! {
         pub forgiven_syns: u32 = 0;
         /// Number of SYN retransmissions before the RTO begins to double (RFC 6298: 0; Linux: 4).
         pub linear_syns: u32 = 0;
-        /// RTO of the first data if SYNs were lost and the handshake gave no RTT sample, for want of timestamps
-        /// (RFC 6298 §5.7 and Linux: 3 s); none for the RTO of the SYN.
+        /// RTO of the first data if SYNs were lost and the handshake gave no RTT sample, which takes
+        /// timestamps (RFC 6298 §5.7 and Linux: 3 s); none for the RTO of the SYN.
         pub syn_fallback_rto: Option<Duration> = None, where positive_if_given;
         /// If true, ACKs echo timestamps and each gives an RTT sample (RFC 7323); otherwise one segment
         /// at a time is timed, and retransmissions give no sample (Karn's algorithm).
@@ -295,9 +295,9 @@ crate::parameters! {
         /// If true, ACKs carry the number of marked packets (`AccECN`, RFC 9768) instead of an echo until
         /// CWR (RFC 3168); for transports with `ecn` that handle marks as losses.
         pub accurate_ecn: bool = false;
-        /// If true, ACKs also carry `AccECN`'s option with a wide counter, so that the loss of ACKs is not taken
-        /// for marks (RFC 9768 §3.2.3; Linux: on every ACK; own choice: false); with `accurate_ecn`. Its size
-        /// is not counted.
+        /// If true, ACKs also carry `AccECN`'s option with a wide counter, so that the loss of ACKs is not
+        /// taken for marks (RFC 9768 §3.2.3; Linux: on every ACK; own choice: false); with `accurate_ecn`.
+        /// Its size is not counted.
         pub accurate_ecn_option: bool = false;
         /// Granularity of the clock for RTT samples; zero for an exact clock (RFC 6298: G).
         pub clock_granularity: Duration = Duration::ZERO;

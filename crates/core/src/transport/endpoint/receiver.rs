@@ -244,7 +244,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the options of an acknowledgement to send; none if it has one SACK block and no count of marks.
+    /// Returns the options of an acknowledgement to send; none if ACKs have one block and no count of marks.
     pub fn options(&mut self, acknowledgement: &mut Acknowledgement) -> Option<AckOptions> {
         let limit = self.mechanism.reliability.sack_blocks as usize;
         let marks = if self.mechanism.has_accurate_ecn_option() { self.mark_count } else { 0 };
