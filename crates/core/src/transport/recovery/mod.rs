@@ -1,6 +1,5 @@
 //! Loss detection and recovery: scoreboard, RACK, tail loss probes, PRR and spurious losses.
 
-pub mod last_resort;
 pub mod prr;
 pub mod rack;
 pub mod scoreboard;

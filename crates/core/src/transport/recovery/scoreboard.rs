@@ -5,7 +5,9 @@
 //! segment has left the network. Its subtraction from the segments in flight is equivalent to the
 //! window inflation of the RFCs. The cost of an ACK does not grow with the window.
 
-use super::last_resort::LastResort;
+mod next_seg;
+
+use self::next_seg::LastResort;
 use super::rack::Rack;
 use super::segment_set::SegmentSet;
 use crate::base::units::{Duration, Time};
@@ -49,6 +51,7 @@ pub struct AckOutcome {
 
 /// State of all segments of a flow.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options and states")]
 pub struct Scoreboard {
     recovery: Recovery,
     duplicate_acks: Option<u32>,
@@ -179,41 +182,6 @@ impl Scoreboard {
         self.next - self.cumulative
     }
 
-    /// Returns the next segment to send within the receive window (`NextSeg` in RFC 6675), and true if it is
-    /// sent regardless of the congestion window.
-    pub fn candidate(&self) -> Option<(u32, bool)> {
-        let is_accepted = |window| self.next - self.cumulative < window;
-        match self.lost.first() {
-            Some(lost) if !self.prefers_new => Some((lost, self.retransmits_now)),
-            _ if self.next < self.total && self.receive_window.is_none_or(is_accepted) => {
-                Some((self.next, false))
-            }
-            _ => self.last_resort().map(|sequence| (sequence, false)),
-        }
-    }
-
-    /// Returns the segment that rule 3 or 4 of `NextSeg` permits: a gap below the highest SACK, or once per
-    /// recovery the last segment (RFC 6675 §4).
-    ///
-    /// Deviation: rule 4 applies only if the last segment is not SACKed. The RFC would otherwise repeat at
-    /// once the retransmission of the highest gap.
-    fn last_resort(&self) -> Option<u32> {
-        let last_resort = self.last_resort.as_ref().filter(|_| self.is_recovering())?;
-        let sacked_end = self.sacked_end();
-        let from = self.gaps_checked.max(self.cumulative);
-        let gap = self.sacked.range_of(from).map_or(from, |range| range.1);
-        let last = self.next - 1;
-        match gap < sacked_end {
-            true => Some(gap),
-            false => (!last_resort.is_spent && sacked_end <= last).then_some(last),
-        }
-    }
-
-    /// Returns the end of the highest SACK.
-    fn sacked_end(&self) -> u32 {
-        self.sacked.ranges().next_back().map_or(self.cumulative, |range| range.1)
-    }
-
     /// Returns true if retransmissions wait for new data.
     pub fn prefers_new(&self) -> bool {
         self.prefers_new
@@ -271,19 +239,6 @@ impl Scoreboard {
         let is_retransmit = sequence < self.highest;
         self.highest = self.highest.max(self.next);
         is_retransmit
-    }
-
-    /// Records the transmission of a segment by rule 3 or 4 of `NextSeg`. Rule 1 does not repeat it
-    /// (`HighRxt`).
-    fn on_last_resort_sent(&mut self, sequence: u32) {
-        let sacked_end = self.sacked_end();
-        let Some(last_resort) = &mut self.last_resort else { return };
-        if sequence < sacked_end {
-            last_resort.doubled.insert(sequence, sequence + 1);
-            self.gaps_checked = self.gaps_checked.max(sequence + 1);
-        } else {
-            last_resort.is_spent = true;
-        }
     }
 
     /// Handles an ACK: all segments before `sequence` were received, and those of the SACK blocks, most
