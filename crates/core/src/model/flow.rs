@@ -1,5 +1,6 @@
 //! Specification of a flow and its record.
 
+use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 
 /// Index of a host among the hosts of a topology.
@@ -31,6 +32,55 @@ pub struct FlowSpec {
     pub reply: Option<Reply>,
     /// Start of the request, if the flow is a response.
     pub called: Option<Time>,
+    /// Persistent connection that carries the flow; `None` for a connection of its own.
+    pub connection: Option<Connection>,
+}
+
+/// Persistent connection that carries a flow, as one of several in a byte stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Number of the connection among those that a client opens to a server.
+    pub number: u64,
+    /// True if the flow travels from the server to the client: the handshake was the client's.
+    pub from_server: bool,
+}
+
+/// Identification of one direction of a persistent connection: client, server, and connection.
+pub type ConnectionKey = (HostId, HostId, u64, bool);
+
+/// Input of the hash that selects the path of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct PathKey {
+    /// Number of the flow, or a hash of the hosts and number of its connection.
+    pub number: u64,
+    /// If true, the flow takes the reverse of the path from its target to its source.
+    pub is_reversed: bool,
+}
+
+impl From<u64> for PathKey {
+    fn from(number: u64) -> Self {
+        Self { number, is_reversed: false }
+    }
+}
+
+impl FlowSpec {
+    /// Returns the direction of the persistent connection that carries the flow.
+    pub fn connection_key(&self) -> Option<ConnectionKey> {
+        let Connection { number, from_server } = self.connection?;
+        let (client, server) =
+            if from_server { (self.target, self.source) } else { (self.source, self.target) };
+        Some((client, server, number, from_server))
+    }
+
+    /// Returns the input of the hash that selects the flow's path. All flows of a connection have the same
+    /// path, as packets have the same addresses and ports.
+    pub fn path_key(&self) -> PathKey {
+        let Some((client, server, number, is_reversed)) = self.connection_key() else {
+            return self.id.into();
+        };
+        let hosts = (u64::from(client) << 32) | u64::from(server);
+        PathKey { number: mix(mix(number) ^ hosts), is_reversed }
+    }
 }
 
 /// Response to a request.

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
-use crate::model::flow::HostId;
+use crate::model::flow::{HostId, PathKey};
 use crate::model::graph::{Graph, Link, LinkId, NodeId, Paths, Split};
 use crate::model::ideal_fct::{IdealFct, ideal_fct, ideal_fct_spread};
 use crate::model::packet::Format;
@@ -221,9 +221,9 @@ impl Routes {
     ///
     /// # Panics
     /// If no path joins the hosts; topologies are connected.
-    pub fn allocate(&mut self, source: HostId, target: HostId, flow: u64) -> Route {
+    pub fn allocate(&mut self, source: HostId, target: HostId, key: impl Into<PathKey>) -> Route {
         let (paths, first) = if self.routing.takes_one_path() {
-            self.find_one(source, target, flow);
+            self.find_one(source, target, key.into());
             (1, self.store())
         } else {
             self.all(source, target)
@@ -258,28 +258,35 @@ impl Routes {
         route: Route,
         source: HostId,
         target: HostId,
-        flow: u64,
+        key: impl Into<PathKey>,
     ) -> Option<Route> {
+        let key = key.into();
         if self.routing.takes_one_path() {
-            self.find_one(source, target, flow);
+            self.find_one(source, target, key);
             if self.is_at(route.first) {
                 return None;
             }
         }
-        let new = self.allocate(source, target, flow);
+        let new = self.allocate(source, target, key);
         (new != route).then_some(new)
     }
 
     /// Finds the path of a flow and its reverse.
-    fn find_one(&mut self, source: HostId, target: HostId, flow: u64) {
+    fn find_one(&mut self, source: HostId, target: HostId, key: PathKey) {
+        let PathKey { number, is_reversed } = key;
+        let (source, target) = if is_reversed { (target, source) } else { (source, target) };
         self.found.clear();
         if self.routing == Routing::FlowHash {
-            self.find_among_paths(source, target, flow);
+            self.find_among_paths(source, target, number);
         } else {
-            self.find_hop_by_hop(source, target, flow);
+            self.find_hop_by_hop(source, target, number);
         }
         self.found.push(END);
         self.mirror();
+        if is_reversed {
+            let length = self.found.len() / 2;
+            self.found.rotate_left(length);
+        }
     }
 
     /// Finds the path on which the hash of the flow selects every next hop, of those that are not avoided;

@@ -364,7 +364,7 @@ const OPTIONS: AckOptions = AckOptions { blocks: [(5, 7), (2, 3), (0, 0)], marks
 #[test]
 fn lost_acks_free_their_options() {
     let loss = |link| if link == LAST { Loss::Every(2) } else { Loss::None };
-    let ports = Ports { loss, capacity: Some(Capacity::Packets(2)), ..PORTS };
+    let ports = Ports { loss, capacity: Some(Limit::Packets(2)), ..PORTS };
     let mut bench = Bench::new(ports, &json!({}));
     let packet = bench.start(0, 0);
     (0..6).for_each(|_| send_options(&mut bench, packet, OPTIONS));

@@ -217,6 +217,7 @@ mod tests {
                 initial_rate: None,
                 reply: None,
                 called: Some(at(1)),
+                connection: None,
             },
             outcome: Outcome::Finished,
             fct: Some(Duration::from_micros(20)),

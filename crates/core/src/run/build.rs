@@ -104,6 +104,9 @@ impl Scenario {
             let weighed = queue.as_ref().map(|queue| queue.weighted_classes()).unwrap_or_default();
             check_classes(&format!("{field}.weights"), weighed.into_iter(), classes)?;
         }
+        if flows.has_connections {
+            self.check_connections()?;
+        }
         let mut transports = self.all_transports();
         let with_deadlines = transports.find(|(_, transport)| transport.needs_deadlines());
         match with_deadlines {
@@ -114,6 +117,24 @@ impl Scenario {
                 Err(Problem::new("workload", message))
             }
             _ => Ok(flows),
+        }
+    }
+
+    /// Checks that flows can share persistent connections.
+    fn check_connections(&self) -> Result<(), Problem> {
+        if self.account && matches!(self.model, Model::Packet) {
+            let message = "must be false: flows that share a connection have no FCT breakdown";
+            return Err(Problem::new("account", message));
+        }
+        let mut transports = self.all_transports();
+        match transports.find(|(_, transport)| transport.needs_own_connection()) {
+            Some((field, transport)) => {
+                let name = transport.name();
+                let message =
+                    format!("`{name}` needs a connection for every flow: no `connections`");
+                Err(Problem::new(field, message))
+            }
+            None => Ok(()),
         }
     }
 

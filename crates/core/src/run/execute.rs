@@ -93,13 +93,12 @@ impl Scenario {
         control: &RunControl,
     ) -> Result<Results, Problem> {
         self.check_complete()?;
-        // An external stack needs both ends of its flows in one partition.
+        // An external stack, and a persistent connection, need both ends in one partition.
         let has_own_stack = self.all_transports().any(|(_, transport)| transport.has_own_stack());
+        let can_divide = partitions > 1 && !has_own_stack && !self.flows(graph)?.has_connections;
         let windows = self.window_plan(graph);
         let partitions = match &windows {
-            Some(windows) if partitions > 1 && !has_own_stack => {
-                Partition::assign(graph, windows, partitions)
-            }
+            Some(windows) if can_divide => Partition::assign(graph, windows, partitions),
             _ => vec![Partition::whole(graph)],
         };
         let partition_count = partitions.len();
@@ -139,7 +138,7 @@ impl Scenario {
         let setting =
             IdealSetup { graph, format: &self.packet, limit: self.time_limit, watch: control };
         let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
-            let route = routes.allocate(spec.source, spec.target, spec.id);
+            let route = routes.allocate(spec.source, spec.target, spec.path_key());
             links.extend(routes.links(route).next().unwrap_or_default());
             routes.release(route);
         };

@@ -21,7 +21,12 @@ impl Simulation<'_> {
             else {
                 continue;
             };
-            let FlowSpec { id, source, target, size, start, .. } = &shared.spec;
+            let mut receiving = (&shared.spec, 0);
+            if let Some(stream) = &shared.stream {
+                let Some(flow) = stream.receiving() else { continue };
+                receiving = flow;
+            }
+            let (FlowSpec { id, source, target, size, start, .. }, before) = receiving;
             if size.is_none() || receiver_end.completed_at < Time::NEVER {
                 continue;
             }
@@ -45,7 +50,7 @@ impl Simulation<'_> {
                 "flow {id} ({} to {}) has {} of {} after {}: {why}",
                 self.graph.host_name(*source),
                 self.graph.host_name(*target),
-                Bytes(receiver_end.delivered),
+                Bytes(receiver_end.delivered - before),
                 size.unwrap_or_default(),
                 now.since(*start),
             ));

@@ -56,7 +56,7 @@ impl Simulation<'_> {
             };
             let (spec, route) = (&shared.spec, shared.route);
             let routes = self.network.routes_mut();
-            if let Some(route) = routes.reroute(route, spec.source, spec.target, spec.id) {
+            if let Some(route) = routes.reroute(route, spec.source, spec.target, spec.path_key()) {
                 self.set_route(number, route);
                 if self.partition.has_others() {
                     self.partition_links.news.rerouted.push((number, route));

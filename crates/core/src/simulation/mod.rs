@@ -26,7 +26,7 @@ use self::partitions::messages::PartitionLinks;
 use crate::base::run_control::RunControl;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::flow::HostId;
+use crate::model::flow::{ConnectionKey, HostId};
 use crate::model::graph::{Change, Graph};
 use crate::model::host_clock::{self, Clocks, Stamps};
 use crate::model::packet::{FlowNumber, Format};
@@ -107,6 +107,8 @@ pub struct Simulation<'a> {
     partition_links: PartitionLinks,
     /// Flows in progress by source.
     active_senders: Vec<u32>,
+    /// Slots of the open persistent connections.
+    connections: BTreeMap<ConnectionKey, usize>,
     /// Path state that finished flows left for later ones, by source and target (RFC 9040).
     path_states: BTreeMap<(HostId, HostId), CachedPathState>,
     seed: u64,
@@ -163,6 +165,7 @@ impl<'a> Simulation<'a> {
             partition_links,
             partition,
             active_senders: vec![0; graph.hosts.len()],
+            connections: BTreeMap::new(),
             path_states: BTreeMap::new(),
             seed,
             clocks: Clocks::new(host_clock, graph.host_count(), seed),

@@ -11,11 +11,10 @@ impl Simulation<'_> {
     /// Takes all samples that are due. Returns the time of the next samples.
     pub(super) fn take_samples(&mut self) -> Option<Time> {
         let now = self.scheduler.now();
+        let active = self.flows.active();
         let Self { graph, recorder, network, flows, partition, .. } = self;
         let Recorder { samples, queue_probes, link_probes, sampled_flows, active_probe, .. } =
             recorder;
-        let senders = flows.senders.iter();
-        let active = senders.filter(|sender_end| sender_end.closed_at == Time::NEVER).count();
         samples.push(now, *active_probe, active as f64);
         let is_local = |link: LinkId| partition.owns(graph.links[link as usize].from);
         for (link, probe) in queue_probes.iter().filter(|(link, _)| is_local(*link)) {

@@ -78,6 +78,13 @@ impl WorkloadEstimate {
         }
     }
 
+    /// Keeps `connections` persistent connections between each of a number of pairs of hosts, which stay
+    /// until the end of the run.
+    pub(crate) fn with_connections(self, connections: Option<u32>, pairs: f64) -> Self {
+        let open = f64::from(connections.unwrap_or(0)) * pairs;
+        Self { concurrent: self.concurrent.max(open.min(self.flows)), ..self }
+    }
+
     /// Combines two workloads that run at the same time.
     pub(crate) fn combined(self, other: Self) -> Self {
         Self {

@@ -108,6 +108,15 @@ enum TargetRule {
 }
 
 impl PairSampler {
+    /// Returns the largest number of pairs of a source and one of at most `peers` targets.
+    pub(crate) fn max_pairs(&self, peers: Option<u32>) -> f64 {
+        let targets = match self.rule {
+            TargetRule::Opposite => 1.0,
+            TargetRule::Any | TargetRule::Longest(..) => self.roles.targets.len() as f64,
+        };
+        self.roles.sources.len() as f64 * targets.min(peers.map_or(f64::INFINITY, f64::from))
+    }
+
     pub(crate) fn new(pairs: HostPairs, graph: &Graph) -> Result<Self, Problem> {
         let roles = HostRoles::from_graph(graph)?;
         let (roles, rule) = match pairs {

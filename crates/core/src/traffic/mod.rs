@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use crate::base::random::Random;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::flow::{FlowSpec, HostId};
+use crate::model::flow::{Connection, FlowSpec, HostId};
 use crate::model::graph::Graph;
 use crate::model::packet::Format;
 
@@ -42,6 +42,8 @@ pub struct FlowStream {
     pub load: String,
     /// True if flows may have deadlines.
     pub has_deadlines: bool,
+    /// True if flows may share persistent connections.
+    pub has_connections: bool,
     /// The flows, in order of start. Flow IDs are 0, 1, 2 …, except in workloads with dependencies.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
     /// Flows that start when other flows are delivered, if any.
@@ -126,7 +128,8 @@ impl FlowStream {
     pub(crate) fn sorted(classes: Vec<String>, mut flows: Vec<FlowSpec>) -> Self {
         flows.sort_by_key(|flow| flow.start);
         let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
-        Self { has_deadlines, ..Self::numbered(classes, flows.into_iter()) }
+        let has_connections = flows.iter().any(|flow| flow.connection.is_some());
+        Self { has_deadlines, has_connections, ..Self::numbered(classes, flows.into_iter()) }
     }
 
     /// Numbers flows that are already in order of start, without a load and without deadlines.
@@ -139,6 +142,7 @@ impl FlowStream {
             classes,
             load: String::new(),
             has_deadlines: false,
+            has_connections: false,
             flows: Box::new(numbered),
             dependencies: None,
         }
@@ -159,7 +163,15 @@ pub(crate) fn flow_between(source: HostId, target: HostId, start: Time) -> FlowS
         initial_rate: None,
         reply: None,
         called: None,
+        connection: None,
     }
+}
+
+/// Returns the connection of an arrival, of `connections` between a client and a server that arrivals use in
+/// turn; `None` if every flow has a connection of its own.
+pub(crate) fn connection_in_turn(connections: Option<u32>, arrival: u64) -> Option<Connection> {
+    let number = arrival % u64::from(connections?);
+    Some(Connection { number, from_server: false })
 }
 
 /// Maximum number of flow classes. Summaries list every class, so more would not be readable.

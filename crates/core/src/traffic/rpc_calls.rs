@@ -9,11 +9,13 @@ use super::arrivals::{
     limit_arrivals,
 };
 use super::host_pairs::{HostPairs, HostRoles, PairSampler};
-use super::{Dependencies, FlowStream, WorkloadContext, WorkloadEstimate, flow_between};
+use super::{
+    Dependencies, FlowStream, WorkloadContext, WorkloadEstimate, connection_in_turn, flow_between,
+};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::model::flow::{FlowSpec, HostId, Reply};
+use crate::model::flow::{Connection, FlowSpec, HostId, Reply};
 use crate::model::graph::Paths;
 
 crate::parameters! {
@@ -43,6 +45,10 @@ crate::parameters! {
         /// Time after which no call starts; if neither `stop` nor `calls` is given, one second
         /// after `start`.
         pub stop: Option<Time> = None;
+        /// Number of persistent connections between a client and a server, on which request and response
+        /// take opposite directions. The calls of an open loop use them in turn, and each outstanding call
+        /// of a closed loop always the same. If not given, every flow has a connection of its own.
+        pub connections: Option<u32> = None, where positive_if_given;
         /// Maximum number of calls.
         pub calls: Option<u64> = None, where positive_if_given;
     }
@@ -109,7 +115,14 @@ impl CallPattern {
                 (String::new(), Box::new(requests.into_iter()), dependencies)
             };
         let dependencies: Option<Box<dyn Dependencies>> = Some(Box::new(dependencies));
-        Ok(FlowStream { classes, load, has_deadlines: false, flows, dependencies })
+        Ok(FlowStream {
+            classes,
+            load,
+            has_deadlines: false,
+            has_connections: self.connections.is_some(),
+            flows,
+            dependencies,
+        })
     }
 
     /// Estimates the size of the workload. For a closed loop, the estimate is the number of calls
@@ -120,11 +133,16 @@ impl CallPattern {
         calls: &dyn CallDistribution,
     ) -> Result<WorkloadEstimate, Problem> {
         let call = (2.0, calls.mean());
+        let pairs = PairSampler::new(self.pairs, context.graph)?;
+        // A connection is a flow in each direction.
+        let streams = 2.0 * pairs.max_pairs(self.peers);
         if let Some(fraction) = self.load {
             let (rate, _) = self.call_rate(context, fraction, calls)?;
-            return Ok(WorkloadEstimate::from_rate(rate, call, self.start, self.stop, self.calls));
+            let estimate =
+                WorkloadEstimate::from_rate(rate, call, self.start, self.stop, self.calls);
+            return Ok(estimate.with_connections(self.connections, streams));
         }
-        let roles = PairSampler::new(self.pairs, context.graph)?.roles;
+        let roles = pairs.roles;
         let callers = f64::from(self.outstanding.unwrap_or(1)) * roles.sources.len() as f64;
         let service = calls.mean_service_time().seconds();
         let cycle = self.think.seconds() + service + round_trip(context, &roles).seconds();
@@ -136,13 +154,14 @@ impl CallPattern {
         let bytes_per_caller = size_of::<(HostId, Random)>() + size_of::<FlowSpec>();
         let is_fixed = self.calls.is_some() && self.stop.is_none();
         let flows = estimate.flows.max(callers);
-        Ok(WorkloadEstimate {
+        let estimate = WorkloadEstimate {
             flows,
             is_fixed,
             concurrent: callers,
             stored_bytes: callers * bytes_per_caller as f64,
             ..estimate
-        })
+        };
+        Ok(estimate.with_connections(self.connections, streams))
     }
 
     /// Returns the last call of an open loop, if it has many.
@@ -202,9 +221,12 @@ impl CallPattern {
     ) -> impl Iterator<Item = FlowSpec> + Send + use<> {
         let mut pair_stream = context.random("pairs");
         let mut call_stream = context.random("calls");
+        let connections = self.connections;
         (0..).zip(self.arrivals(context, mean_inter_arrival)).map(move |(number, start)| {
             let (source, target) = pairs.sample(&mut pair_stream);
-            request(number, calls.sample(&mut call_stream), flow_between(source, target, start))
+            let connection = connection_in_turn(connections, number);
+            let flow = FlowSpec { connection, ..flow_between(source, target, start) };
+            request(number, calls.sample(&mut call_stream), flow)
         })
     }
 
@@ -224,6 +246,8 @@ impl CallPattern {
         });
         let mut closed_loop = ClosedLoop {
             callers: callers.collect(),
+            outstanding: u64::from(outstanding),
+            connections: self.connections,
             pairs,
             calls,
             think: self.think,
@@ -257,6 +281,10 @@ fn request(number: u64, call: Call, flow: FlowSpec) -> FlowSpec {
 struct ClosedLoop {
     /// Host and random stream of each caller. Call k belongs to caller k mod n.
     callers: Vec<(HostId, Random)>,
+    /// Callers of each host.
+    outstanding: u64,
+    /// Persistent connections between a caller's host and a server.
+    connections: Option<u32>,
     pairs: PairSampler,
     calls: Box<dyn CallDistribution>,
     think: Duration,
@@ -276,7 +304,9 @@ impl ClosedLoop {
             return None;
         }
         let target = self.pairs.sample_target(*source, random);
-        Some(request(number, self.calls.sample(random), flow_between(*source, target, start)))
+        let connection = connection_in_turn(self.connections, caller as u64 % self.outstanding);
+        let flow = FlowSpec { connection, ..flow_between(*source, target, start) };
+        Some(request(number, self.calls.sample(random), flow))
     }
 }
 
@@ -319,6 +349,9 @@ impl Dependencies for CallDependencies {
             size: Some(size),
             class,
             called: Some(delivered.start),
+            connection: delivered
+                .connection
+                .map(|connection| Connection { from_server: true, ..connection }),
             ..flow_between(delivered.target, delivered.source, start)
         })
     }

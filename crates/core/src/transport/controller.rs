@@ -103,6 +103,13 @@ pub trait Controller: Send {
     /// Handles the transmission of a data packet.
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {}
 
+    /// Handles the next flow of a persistent connection, if all data before it is acknowledged.
+    fn on_restart(&mut self, _restart: &Restart) {}
+
+    /// Handles the end of the data to send, while the window permits more; called only on persistent
+    /// connections.
+    fn on_app_limited(&mut self) {}
+
     /// Handles the timer that [`next_timer`](Self::next_timer) returned.
     fn on_timer(&mut self, _now: Time) {}
 
@@ -197,6 +204,46 @@ pub struct Opened {
     pub syn_was_lost: bool,
 }
 
+/// End of an idle time of a connection, as reported to controllers.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    /// Current time.
+    pub now: Time,
+    /// Time since the host sent the last packet.
+    pub idle: Duration,
+    /// Reduction of the window.
+    pub reduction: WindowReduction,
+}
+
+/// Reduction of the window of a connection that was idle for more than an RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowReduction {
+    /// The window stays.
+    None,
+    /// The window halves this number of times, but not below the initial window.
+    Halvings(u32),
+    /// The window falls to the initial window.
+    Initial,
+}
+
+impl Restart {
+    /// Returns the window and ssthresh after the idle time, for windows in any unit.
+    ///
+    /// Linux (`tcp_cwnd_restart`) saves in ssthresh what it takes from the window, as RFC 2861 did; RFC 5681
+    /// §4.1 leaves ssthresh.
+    pub fn window(&self, cwnd: f64, ssthresh: f64, initial: f64) -> (f64, f64) {
+        let restart_window = initial.min(cwnd);
+        match self.reduction {
+            WindowReduction::None => (cwnd, ssthresh),
+            WindowReduction::Halvings(halvings) => {
+                let halved = cwnd / 2.0_f64.powi(halvings.min(64).cast_signed());
+                (halved.max(restart_window), ssthresh.max(0.75 * cwnd))
+            }
+            WindowReduction::Initial => (restart_window, ssthresh),
+        }
+    }
+}
+
 /// Acknowledgement, as reported to controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -277,4 +324,32 @@ pub enum CongestionSignal {
     /// ECN mark without a loss, if marks are handled as losses
     /// ([`MarkFeedback::is_handled_as_loss`](super::MarkFeedback::is_handled_as_loss)).
     EcnMark,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_after_an_idle_time_are_between_the_initial_window_and_the_former() {
+        let after = |reduction, cwnd, ssthresh| {
+            let (now, idle) = (Time::ZERO, Duration::ZERO);
+            Restart { now, idle, reduction }.window(cwnd, ssthresh, 10.0)
+        };
+        // Linux, `tcp_cwnd_restart`: ssthresh is at least 3/4 of the window.
+        for (reduction, cwnd, ssthresh, expected) in [
+            (WindowReduction::None, 80.0, 50.0, (80.0, 50.0)),
+            (WindowReduction::Halvings(1), 80.0, 50.0, (40.0, 60.0)),
+            (WindowReduction::Halvings(2), 80.0, 70.0, (20.0, 70.0)),
+            (WindowReduction::Halvings(5_000), 80.0, 50.0, (10.0, 60.0)),
+            (WindowReduction::Halvings(1), 4.0, 2.0, (4.0, 3.0)),
+            // RFC 5681 §4.1: RW = min(IW, cwnd).
+            (WindowReduction::Initial, 80.0, 50.0, (10.0, 50.0)),
+            (WindowReduction::Initial, 4.0, 2.0, (4.0, 2.0)),
+        ] {
+            let (window, threshold) = after(reduction, cwnd, ssthresh);
+            assert!((window - expected.0).abs() < 1e-9, "{reduction:?} of {cwnd}: {window}");
+            assert!((threshold - expected.1).abs() < 1e-9, "{reduction:?}: {threshold}");
+        }
+    }
 }

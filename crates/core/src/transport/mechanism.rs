@@ -230,6 +230,19 @@ impl Recovery {
     }
 }
 
+crate::choices! {
+    /// Window of a persistent connection that has sent nothing for more than an RTO.
+    pub enum IdleRestart {
+        /// The window stays.
+        None = "none",
+        /// The window is halved for every RTO of idle time, but not below the initial window (RFC 2861;
+        /// Linux, `tcp_slow_start_after_idle`).
+        Halving = "halving",
+        /// The window falls to the initial window (RFC 5681 §4.1).
+        Initial = "initial",
+    }
+}
+
 crate::parameters! {
     /// Loss recovery, retransmission timers and ACK generation.
     pub struct Reliability {
@@ -324,6 +337,9 @@ crate::parameters! {
         /// window or the host; in slow start also while it is less than twice what was in flight (congestion
         /// window validation, RFC 7661, RFC 9438 §5.8; Linux: true; own choice: false).
         pub window_validation: bool = false;
+        /// Window of a persistent connection that has sent nothing for more than an RTO, of TCP, its variants
+        /// and DCTCP (Linux: halving; own choice: none).
+        pub idle_restart: IdleRestart = IdleRestart::None;
     }
     check |reliability: &Reliability| {
         let needs = |field| Err(Problem::new(field, "needs recovery = \"selective_repeat\" or \"rack\""));

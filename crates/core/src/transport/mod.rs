@@ -20,13 +20,14 @@ pub mod recovery;
 
 pub use self::controller::{
     Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Opened, OutgoingPacket,
-    Path, TrainPacket,
+    Path, Restart, TrainPacket, WindowReduction,
 };
 pub use self::endpoint::external_stack::{
     Ecn, ExternalStack, NullController, OutgoingDatagram, StackEndpoint,
 };
 pub use self::mechanism::{
-    AckPolicy, MarkFeedback, Mechanism, PacingPolicy, Recovery, Reliability, RtoRestart, Signalling,
+    AckPolicy, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery, Reliability,
+    RtoRestart, Signalling,
 };
 
 use crate::base::units::Bytes;
@@ -83,6 +84,12 @@ pub trait Transport {
     /// Returns true if the transport requires flows with deadlines.
     fn needs_deadlines(&self) -> bool {
         false
+    }
+
+    /// Returns true if the law depends on the size or deadline of a flow, or on its first packets, so that a
+    /// flow cannot share a persistent connection with others.
+    fn needs_own_connection(&self) -> bool {
+        self.needs_deadlines() || self.router().is_some() || self.has_own_stack()
     }
 
     /// Returns true if all packets of a flow must take one path, and their ACKs the reverse path.

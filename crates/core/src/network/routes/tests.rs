@@ -39,6 +39,20 @@ fn the_reverse_route_takes_the_same_cables_backwards() {
 }
 
 #[test]
+fn a_flow_from_the_server_of_a_connection_takes_the_reverse_path() {
+    let graph = graph();
+    for routing in [Routing::FlowHash, Routing::Ecmp] {
+        let mut routes = routes(&graph, routing);
+        for number in 0..20 {
+            let there = routes.allocate(0, 3, number).both().map(|it| first_path(&routes, it));
+            let key = PathKey { number, is_reversed: true };
+            let back = routes.allocate(3, 0, key).both().map(|it| first_path(&routes, it));
+            assert_eq!(there, [back[1].clone(), back[0].clone()], "{routing:?}");
+        }
+    }
+}
+
+#[test]
 fn flows_spread_evenly_over_equal_cost_paths() {
     let graph = graph();
     let mut routes = routes(&graph, Routing::FlowHash);

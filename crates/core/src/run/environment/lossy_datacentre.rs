@@ -1,8 +1,8 @@
 //! Data centre whose switches drop packets: Linux hosts on open connections.
 //!
-//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`), with TCP small queues, `fq`, SACK blocks and
-//! congestion window validation as in `internet`; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
-//! thresholds and rates that follow the link ([`scaling`]).
+//! Sources: the minimum RTO of [dctcp10]; Linux 6.18 (`linux`), with TCP small queues, `fq`, SACK blocks,
+//! congestion window validation and restarts of idle connections as in `internet`; [`switch_buffer`]; ECMP
+//! by hash-threshold (RFC 2992 §2); thresholds and rates that follow the link ([`scaling`]).
 
 use serde_json::{Value, json};
 
@@ -36,6 +36,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
             "window_validation": true,
             "single_reduction": true,
             "accurate_ecn_option": true,
+            "idle_restart": "halving",
         }),
         spraying: json!({ "duplicate_acks": "none" }),
         law,

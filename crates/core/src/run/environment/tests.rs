@@ -117,6 +117,8 @@ fn flows_of_every_transport_share_their_host_in_turn_and_tcp_validates_its_windo
             assert_eq!(scenario["host"]["service"], "fair", "{kind} in {environment}");
             let reliability = &endpoint(&mut scenario["transport"])["reliability"];
             assert_eq!(reliability["window_validation"], validates, "{kind} in {environment}");
+            let restart = if validates { "halving" } else { "none" };
+            assert_eq!(reliability["idle_restart"], restart, "{kind} in {environment}");
         }
     }
 }

@@ -4,6 +4,7 @@
 //! shared state is fixed when the flow starts, and all other information travels in packets. Hence the order
 //! in which hosts are handled does not matter, as long as packets take some time between them.
 
+use super::connections::StreamFlows;
 use super::table::ChunkedTable;
 use crate::base::units::Time;
 use crate::breakdown::Completion;
@@ -23,6 +24,8 @@ use crate::transport::{Controller, StackEndpoint};
 pub(in crate::simulation) struct SenderEnd {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) class: u16,
+    /// True if the flow is the byte stream of a persistent connection.
+    pub(in crate::simulation) is_stream: bool,
     /// Time at which the sender had nothing left to do; [`Time::NEVER`] before.
     pub(in crate::simulation) closed_at: Time,
     pub(in crate::simulation) controller: Box<dyn Controller>,
@@ -46,12 +49,14 @@ pub(in crate::simulation) struct ReceiverEnd {
     pub(in crate::simulation) class: u16,
     /// True if RTTs of the flow are recorded.
     pub(in crate::simulation) is_traced: bool,
+    /// True if the flow is the byte stream of a persistent connection.
+    pub(in crate::simulation) is_stream: bool,
     pub(in crate::simulation) packets: PacketCounts,
     /// Time of the valid timer event.
     pub(in crate::simulation) respond_at: Time,
     /// Payload received.
     pub(in crate::simulation) delivered: u64,
-    /// Payload to receive; `u64::MAX` for a long-lived flow.
+    /// Payload to receive; `u64::MAX` for a long-lived flow and for a byte stream.
     pub(in crate::simulation) expected: u64,
     pub(in crate::simulation) receiver: Receiver,
     pub(in crate::simulation) reverse: PathSelector,
@@ -85,6 +90,8 @@ pub(in crate::simulation) struct SharedState {
     pub(in crate::simulation) remote_receiver: Option<Box<ReceiverFinal>>,
     /// Datagrams in the network, if the flow has an external stack.
     pub(in crate::simulation) datagrams: Option<Box<Datagrams>>,
+    /// Flows of the byte stream, if the flow is one.
+    pub(in crate::simulation) stream: Option<Box<StreamFlows>>,
 }
 
 /// State of a receiver while its flow is in progress.
@@ -170,6 +177,20 @@ impl LiveFlows {
     pub(in crate::simulation) const BYTES: usize = size_of::<Option<SenderEnd>>()
         + size_of::<Option<ReceiverEnd>>()
         + size_of::<Option<SharedState>>();
+
+    /// Number of flows in progress. A byte stream counts as the flows that it carries.
+    pub(in crate::simulation) fn active(&self) -> usize {
+        let active = |sender_end: &&SenderEnd| sender_end.closed_at == Time::NEVER;
+        let senders = self.senders.iter().filter(active);
+        let (streams, others): (Vec<_>, Vec<_>) =
+            senders.partition(|sender_end| sender_end.is_stream);
+        let in_streams = |shared: &SharedState| Some(shared.stream.as_ref()?.in_progress());
+        let carried: usize = match streams.len() {
+            0 => 0,
+            _ => self.shared.iter().filter_map(in_streams).sum(),
+        };
+        others.len() + carried
+    }
 
     /// Inserts a flow, or those of its ends that are in this partition.
     pub(in crate::simulation) fn insert(

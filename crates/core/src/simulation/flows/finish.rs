@@ -5,10 +5,27 @@ use std::cmp::Reverse;
 use super::ends::ReceiverFinal;
 use crate::base::units::{Bytes, Time};
 use crate::breakdown::BreakdownRow;
-use crate::model::flow::{FlowRecord, Outcome};
+use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::model::ideal_fct::IdealFct;
 use crate::network::outbox::PacketLoss;
+use crate::network::routes::Route;
 use crate::network::switch::pause_watchdog;
 use crate::simulation::Simulation;
+
+/// Flow that has ended, or is in progress at the end of the run.
+#[derive(Clone, Copy)]
+pub(in crate::simulation) struct EndedFlow {
+    pub(in crate::simulation) spec: FlowSpec,
+    pub(in crate::simulation) outcome: Outcome,
+    /// Time at which the receiver had all payload.
+    pub(in crate::simulation) completed: Option<Time>,
+    /// Time at which the sender had the acknowledgement of all payload.
+    pub(in crate::simulation) acked: Option<Time>,
+    pub(in crate::simulation) ideal: IdealFct,
+    pub(in crate::simulation) delivered: Bytes,
+    /// Retransmissions and timeouts.
+    pub(in crate::simulation) counts: (u32, u32),
+}
 
 impl Simulation<'_> {
     /// Closes a sender that has nothing left to do.
@@ -76,6 +93,9 @@ impl Simulation<'_> {
     /// Records a flow and removes it. The flow ended when its sender closed, when one of its ends last
     /// received a packet, or when its last packet was lost.
     fn record_flow(&mut self, slot: usize, lost_at: Time) {
+        if self.flows.senders[slot].as_ref().is_some_and(|sender_end| sender_end.is_stream) {
+            return self.note_idle(slot, lost_at);
+        }
         let Some((sender_end, ReceiverFinal { state: receiver, completion }, shared)) =
             self.flows.remove(slot)
         else {
@@ -99,9 +119,7 @@ impl Simulation<'_> {
         }
         let former_routes = self.former_routes.remove(&sender_end.number).unwrap_or_default();
         let routes_used = || former_routes.iter().copied().chain([shared.route]);
-        let routes = self.network.routes();
-        let ideal_fct = |size| routes.ideal_fct(self.graph, routes_used(), &self.format, size);
-        let ideal = spec.size.map(ideal_fct).unwrap_or_default();
+        let ideal = self.ideal_fct_of(&spec, routes_used());
         self.network.unregister_flow(sender_end.number, routes_used());
         routes_used().for_each(|route| self.network.routes_mut().release(route));
         self.local_flows -= 1;
@@ -118,21 +136,40 @@ impl Simulation<'_> {
         }
         // Only the sender of a finished flow receives an acknowledgement of all payload.
         let acked = closed.filter(|_| outcome == Outcome::Finished);
-        let counts = || (sender_end.sender.retransmits, sender_end.sender.timeouts);
-        let (retransmits, timeouts) = sender_end
+        let of_sender = || (sender_end.sender.retransmits, sender_end.sender.timeouts);
+        let counts = sender_end
             .external_stack
             .as_ref()
-            .map_or_else(counts, |end| end.retransmits_and_timeouts());
+            .map_or_else(of_sender, |end| end.retransmits_and_timeouts());
+        let delivered = Bytes(receiver.delivered);
+        self.record(EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts });
+    }
+
+    /// Records a flow.
+    pub(in crate::simulation) fn record(&mut self, flow: EndedFlow) {
+        let EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts } = flow;
+        let (retransmits, timeouts) = counts;
         self.recorder.records.push(&FlowRecord {
             outcome,
             fct: completed.map(|completed| completed - spec.start),
             acked: acked.map(|acked| acked - spec.start),
             ideal_fct: ideal.total(),
-            delivered: Bytes(receiver.delivered),
+            delivered,
             retransmits,
             timeouts,
             spec,
         });
+    }
+
+    /// Returns the ideal FCT of a flow whose packets took these routes.
+    pub(in crate::simulation) fn ideal_fct_of(
+        &self,
+        spec: &FlowSpec,
+        routes_used: impl Iterator<Item = Route>,
+    ) -> IdealFct {
+        let routes = self.network.routes();
+        let ideal_fct = |size| routes.ideal_fct(self.graph, routes_used, &self.format, size);
+        spec.size.map(ideal_fct).unwrap_or_default()
     }
 
     /// Records the remaining flows and checks that all packets are accounted for.
@@ -174,6 +211,7 @@ impl Simulation<'_> {
             "flows and ports disagree on the packets in the network"
         );
         for slot in remaining {
+            self.close_connection(slot);
             self.record_flow(slot, Time::ZERO);
             self.flows.truncate(slot);
         }

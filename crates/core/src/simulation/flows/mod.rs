@@ -1,5 +1,6 @@
 //! Flows in progress: their two ends, from the start to the flow record.
 
+pub(super) mod connections;
 pub(super) mod ends;
 pub(super) mod finish;
 pub(super) mod receive;

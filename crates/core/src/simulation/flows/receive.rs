@@ -48,6 +48,7 @@ impl Simulation<'_> {
         receiver_end.packets.on_received(now);
         let reply = receiver_end.receiver.on_data(now, packet);
         receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
+        let completes_flows = receiver_end.is_stream && reply.is_new;
         let mut is_complete = false;
         if reply.is_new {
             receiver_end.delivered += u64::from(packet.bytes) - self.format.header.0;
@@ -68,6 +69,9 @@ impl Simulation<'_> {
         }
         if is_complete {
             self.on_complete(slot)?;
+        }
+        if completes_flows {
+            self.complete_stream_flows(slot)?;
         }
         if reply.ack.is_none() && !reply.notification {
             // A sender that has given up awaits no answer.

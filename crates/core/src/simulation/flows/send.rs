@@ -148,6 +148,9 @@ impl Simulation<'_> {
                 marked = sender_end.sender.on_ack(now, packet, options.as_ref(), rtt, controller);
             }
         }
+        if sender_end.is_stream {
+            self.record_acknowledged_flows(slot);
+        }
         // Only acknowledgements of data or of the SYN can open the window or the flow.
         let may_open_window = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
         if !may_open_window && let Some(records) = self.network.records_mut() {
@@ -217,6 +220,9 @@ impl Simulation<'_> {
         }
         if keeps_breakdown {
             sender_end.note_constraint(allowance);
+        }
+        if sender_end.is_stream && sender_end.sender.is_app_limited(allowance) {
+            sender_end.controller.on_app_limited();
         }
         let has_sent = sender_end.packets.sent > sent_before;
         sender_end.sender.note_window_use(allowance, has_sent);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::connections::StreamFlows;
 use super::ends::{PacketCounts, ReceiverEnd, SenderEnd, SharedState};
 use crate::base::random::mix;
 use crate::base::schema::Problem;
@@ -152,8 +153,6 @@ impl Simulation<'_> {
     }
 
     fn start_flow(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
-        let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.id);
-        let [_, reverse] = route.both();
         let (graph, format, now) = (self.graph, &self.format, self.scheduler.now());
         if let Some(size) = spec.size
             && format.packets(size) >= u64::from(u32::MAX)
@@ -161,6 +160,12 @@ impl Simulation<'_> {
             let message = format!("flow {}: {size} are more than {} packets", spec.id, u32::MAX);
             return Err(Problem::new("workload", message));
         }
+        let connection = spec.connection_key();
+        if let Some(slot) = connection.and_then(|key| self.connections.get(&key).copied()) {
+            return self.append_flow(slot, spec);
+        }
+        let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.path_key());
+        let [_, reverse] = route.both();
         let routes = self.network.routes();
         let ideal_fct = |size| routes.ideal_fct(graph, [route].into_iter(), format, size).total();
         let path = Path {
@@ -183,16 +188,21 @@ impl Simulation<'_> {
         let trace = self.recorder.trace(spec.id);
         let ends = transport.config.stack().map(|stack| stack.connect(&path));
         let [source, target] = ends.map_or([None, None], |ends| ends.map(Some));
+        let mut sender = Sender::new(spec.size, &transport.mechanism, format, now);
+        if let Some((_, _, _, from_server)) = connection {
+            sender.begin_stream(from_server);
+        }
         let sender_end = SenderEnd {
             number,
             class: spec.class,
+            is_stream: connection.is_some(),
             closed_at: Time::NEVER,
             controller: transport.config.controller(&path),
             packets: PacketCounts::default(),
             wake_at: Time::NEVER,
             stop_at: spec.stop.unwrap_or(Time::NEVER),
             forward: routes.selectors(route, spec.id)[0],
-            sender: Sender::new(spec.size, &transport.mechanism, format, now),
+            sender,
             // A flow without a size has no FCT.
             breakdown: (keeps_breakdown && spec.size.is_some()).then(|| {
                 Box::new(SenderBreakdown::new(now, self.recorder.chained_flows.contains(&spec.id)))
@@ -209,6 +219,9 @@ impl Simulation<'_> {
         self.local_flows += 1;
         if self.partition.has_others() {
             self.partition_links.news.opened.push(opened);
+        }
+        if let Some(key) = connection {
+            self.connections.insert(key, slot);
         }
         if target.is_some() {
             self.attach_stack(slot, target);
@@ -241,14 +254,16 @@ impl Simulation<'_> {
     ) -> usize {
         let &FlowOpened { number, spec, flow_info, route, .. } = opened;
         let transport = self.transports.of_class(spec.class);
+        let is_stream = spec.connection.is_some();
         let receiver_end = || ReceiverEnd {
             number,
             class: spec.class,
             is_traced: trace.is_some(),
+            is_stream,
             packets: PacketCounts::default(),
             respond_at: Time::NEVER,
             delivered: 0,
-            expected: spec.size.map_or(u64::MAX, |size| size.0),
+            expected: spec.size.filter(|_| !is_stream).map_or(u64::MAX, |size| size.0),
             receiver: Receiver::new(&transport.mechanism),
             reverse: self.network.routes().selectors(route, spec.id)[1],
             completed_at: Time::NEVER,
@@ -259,8 +274,19 @@ impl Simulation<'_> {
         let receiver_end = is_target.then(receiver_end);
         let name = &self.pending_flows.classes[usize::from(spec.class)];
         let slot = self.network.register_flow(number, flow_info, spec.class, name, route) as usize;
-        let shared =
-            SharedState { spec, route, lost: 0, trace, remote_receiver: None, datagrams: None };
+        let stream = sender_end
+            .as_ref()
+            .filter(|_| is_stream)
+            .map(|sender_end| Box::new(StreamFlows::new(spec, sender_end.sender.stream_end())));
+        let shared = SharedState {
+            spec,
+            route,
+            lost: 0,
+            trace,
+            remote_receiver: None,
+            datagrams: None,
+            stream,
+        };
         self.flows.insert(slot, sender_end, receiver_end, shared);
         slot
     }

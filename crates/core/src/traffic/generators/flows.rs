@@ -2,7 +2,7 @@
 
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::model::flow::FlowSpec;
+use crate::model::flow::{Connection, FlowSpec};
 use crate::traffic::estimate::payload;
 use crate::traffic::{
     FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between,
@@ -25,12 +25,18 @@ crate::parameters! {
         pub deadline: Option<Duration> = None, where positive_if_given;
         /// Initial rate of a rate-based transport; if not given, the default of the transport.
         pub initial_rate: Option<Rate> = None, where positive_if_given;
+        /// Number of the persistent connection from the source to the target that carries the flow, with all
+        /// others of this number between them. If not given, the flow has a connection of its own.
+        pub connection: Option<u32> = None;
         /// Name of the flow class.
         pub class: String = "flows".to_owned();
     }
     check |flow| {
         if flow.stop.is_some_and(|stop| stop <= flow.start) {
             return Err(Problem::new("stop", format!("must be after `start`, {}", flow.start)));
+        }
+        if flow.connection.is_some() && flow.size.is_none() {
+            return Err(Problem::new("connection", "needs a flow with a `size`"));
         }
         Ok(())
     }
@@ -58,7 +64,18 @@ impl Workload for Config {
                 .index(&flow.class)
                 .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
             let flow_between = flow_between(source, target, start);
-            flows.push(FlowSpec { size, stop, class, deadline, initial_rate, ..flow_between });
+            let connection = flow
+                .connection
+                .map(|number| Connection { number: u64::from(number), from_server: false });
+            flows.push(FlowSpec {
+                size,
+                stop,
+                class,
+                deadline,
+                initial_rate,
+                connection,
+                ..flow_between
+            });
         }
         Ok(FlowStream::sorted(classes.names, flows))
     }

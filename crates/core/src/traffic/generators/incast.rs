@@ -65,6 +65,7 @@ impl Workload for Config {
             classes: vec![self.class.clone()],
             load,
             has_deadlines: false,
+            has_connections: false,
             flows: Box::new(flows),
             dependencies: None,
         })

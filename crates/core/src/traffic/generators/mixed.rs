@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::base::random::mix;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::flow::{FlowSpec, Reply};
+use crate::model::flow::{Connection, FlowSpec, Reply};
 use crate::traffic::{
     Demand, Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
 };
@@ -26,7 +26,7 @@ impl Workload for Config {
         let mut loads = Vec::new();
         let mut parts = Vec::new();
         let mut dependencies = Vec::new();
-        let mut has_deadlines = false;
+        let (mut has_deadlines, mut has_connections) = (false, false);
         for (i, part) in self.parts.iter().enumerate() {
             let within = |problem: Problem| problem.within(&format!("parts[{i}]"));
             let stream = part.generate(&part_context(context, i)).map_err(within)?;
@@ -34,6 +34,7 @@ impl Workload for Config {
             let indices: Vec<u16> = indices.collect::<Result<_, _>>().map_err(within)?;
             let ids = IdMap { part: i as u64, parts: self.parts.len() as u64, classes: indices };
             has_deadlines |= stream.has_deadlines;
+            has_connections |= stream.has_connections;
             loads.extend(Some(stream.load).filter(|load| !load.is_empty()));
             dependencies
                 .push(PartDependencies { ids: ids.clone(), dependencies: stream.dependencies });
@@ -50,6 +51,7 @@ impl Workload for Config {
             classes: classes.names,
             load: loads.join("; "),
             has_deadlines,
+            has_connections,
             flows: Box::new(flows),
             dependencies: if has_dependencies {
                 Some(Box::new(MixedDependencies(dependencies)))
@@ -132,6 +134,10 @@ impl IdMap {
             id: flow.id * self.parts + self.part,
             class: global(flow.class),
             reply: flow.reply.map(|reply| Reply { class: global(reply.class), ..reply }),
+            connection: flow.connection.map(|connection| Connection {
+                number: connection.number * self.parts + self.part,
+                ..connection
+            }),
             ..flow
         }
     }
@@ -145,6 +151,10 @@ impl IdMap {
             id: flow.id / self.parts,
             class: local(flow.class),
             reply: flow.reply.map(|reply| Reply { class: local(reply.class), ..reply }),
+            connection: flow.connection.map(|connection| Connection {
+                number: connection.number / self.parts,
+                ..connection
+            }),
             ..*flow
         }
     }

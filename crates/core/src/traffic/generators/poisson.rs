@@ -14,7 +14,9 @@ use crate::traffic::arrivals::{
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::host_pairs::{HostPairs, PairSampler};
 use crate::traffic::sizes;
-use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
+use crate::traffic::{
+    FlowStream, Workload, WorkloadContext, WorkloadEstimate, connection_in_turn, flow_between,
+};
 
 crate::parameters! {
     /// Exponentially distributed deadlines, as in [d311] and [pdq12].
@@ -63,6 +65,9 @@ crate::parameters! {
         pub stop: Option<Time> = None;
         /// Maximum number of flows.
         pub flows: Option<u64> = None, where positive_if_given;
+        /// Number of persistent connections from each source to each target, which flows use in turn. If not
+        /// given, every flow has a connection of its own.
+        pub connections: Option<u32> = None, where positive_if_given;
         /// Deadlines of the flows, if any.
         pub deadlines: Option<Deadlines> = None;
         /// Name of the flow class.
@@ -79,10 +84,13 @@ impl Workload for Config {
         let mut size_stream = context.random("sizes");
         let mut deadlines =
             self.deadlines.as_ref().map(|deadlines| DeadlineSampler::new(deadlines, context));
+        let connections = self.connections;
         let flows = (0..).zip(self.arrivals(rate, context)).map(move |(id, start)| {
             let (source, target) = pairs.sample(&mut pair_stream);
             let size = sizes.sample(&mut size_stream);
-            let mut spec = FlowSpec { id, size: Some(size), ..flow_between(source, target, start) };
+            let connection = connection_in_turn(connections, id);
+            let flow = flow_between(source, target, start);
+            let mut spec = FlowSpec { id, size: Some(size), connection, ..flow };
             spec.deadline = deadlines.as_mut().and_then(|deadlines| deadlines.sample(&spec, size));
             spec
         });
@@ -90,6 +98,7 @@ impl Workload for Config {
             classes: vec![self.class.clone()],
             load,
             has_deadlines: self.deadlines.is_some(),
+            has_connections: connections.is_some(),
             flows: Box::new(flows),
             dependencies: None,
         })
@@ -98,13 +107,10 @@ impl Workload for Config {
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let (_, load) = self.sizes_and_load(context)?;
         let (rate, _) = load.arrival_rate(context, "flows")?;
-        Ok(WorkloadEstimate::from_rate(
-            rate,
-            (1.0, load.mean_payload),
-            self.start,
-            self.stop,
-            self.flows,
-        ))
+        let flow = (1.0, load.mean_payload);
+        let pairs = PairSampler::new(self.pairs, context.graph)?.max_pairs(None);
+        let estimate = WorkloadEstimate::from_rate(rate, flow, self.start, self.stop, self.flows);
+        Ok(estimate.with_connections(self.connections, pairs))
     }
 
     fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {

@@ -48,6 +48,7 @@ impl Workload for Config {
             classes,
             load: String::new(),
             has_deadlines: false,
+            has_connections: false,
             flows: Box::new(flows),
             dependencies: None,
         })

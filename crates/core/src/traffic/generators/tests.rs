@@ -510,3 +510,47 @@ fn invalid_workloads_are_rejected() {
         .join("\n")
     );
 }
+
+/// Connections of a workload's flows, by flow.
+fn connections(workload: &Value) -> Vec<Option<(u64, bool)>> {
+    let all = all_flows(workload, &networks()[1], |_| Duration::from_micros(100));
+    let shown = |flow: &FlowSpec| flow.connection.map(|it| (it.number, it.from_server));
+    all.values().map(shown).collect()
+}
+
+#[test]
+fn flows_of_a_pair_use_its_connections_in_turn() {
+    let mut poisson = example("poisson");
+    assert!(connections(&poisson).iter().all(Option::is_none));
+    poisson["connections"] = json!(3);
+    let expected: Vec<_> = (0..500).map(|flow| Some((flow % 3, false))).collect();
+    assert_eq!(connections(&poisson), expected);
+    let mut calls = example("rpc");
+    calls["pattern"]["connections"] = json!(2);
+    // Request and response travel on the same connection.
+    let expected: Vec<_> = (0..120).map(|flow| Some((flow / 2 % 2, flow % 2 == 1))).collect();
+    assert_eq!(connections(&calls), expected);
+}
+
+#[test]
+fn an_outstanding_call_of_a_closed_loop_keeps_its_connection() {
+    let mut storage = example("storage");
+    storage["pattern"]["connections"] = json!(2);
+    let all = all_flows(&storage, &networks()[1], |_| Duration::from_micros(100));
+    // Three callers at each client: with two connections, the third shares the first.
+    for (id, flow) in &all {
+        assert_eq!(flow.connection.unwrap().number, id / 2 % 3 % 2, "{id}");
+    }
+}
+
+#[test]
+fn parts_of_a_mixture_share_no_connection() {
+    let one = |kind: &str| {
+        let mut part = example(kind);
+        part["pattern"]["connections"] = json!(1);
+        part
+    };
+    let mixture = json!({"kind": "mixed", "parts": [one("rpc"), example("trace"), one("storage")]});
+    let numbers: BTreeSet<_> = connections(&mixture).into_iter().flatten().collect();
+    assert_eq!(numbers, [(0, false), (0, true), (2, false), (2, true)].into());
+}

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::base::schema::table::{Row, Table};
-use crate::base::schema::{File, Problem};
+use crate::base::schema::{File, Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::traffic::check_hosts;
 use crate::traffic::{
-    FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between,
+    FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, connection_in_turn,
+    flow_between,
 };
 
 crate::parameters! {
@@ -23,6 +24,9 @@ crate::parameters! {
         pub file: File;
         /// Class name of flows without a class in the file.
         pub class: String = "trace".to_owned();
+        /// Number of persistent connections from each source to each target, which flows use in turn. If not
+        /// given, every flow has a connection of its own.
+        pub connections: Option<u32> = None, where positive_if_given;
     }
 }
 
@@ -43,16 +47,19 @@ impl Workload for Config {
             return Err(Problem::new("file", format!("{}: no flows", self.file.name)));
         }
         let mut flows = TraceReader::new(self, context)?;
+        let connections = self.connections;
         let next = move |id| {
             let flow = flows
                 .next_flow(None)
                 .unwrap_or_else(|_| unreachable!("validated in the first pass"));
-            flow.map(|flow| FlowSpec { id, ..flow })
+            let connection = connection_in_turn(connections, id);
+            flow.map(|flow| FlowSpec { id, connection, ..flow })
         };
         Ok(FlowStream {
             classes: reader.classes.names,
             load: String::new(),
             has_deadlines,
+            has_connections: connections.is_some(),
             flows: Box::new((0..).map_while(next)),
             dependencies: None,
         })

@@ -5,7 +5,8 @@
 //! window is two bandwidth-delay products. So several flows, each of which overestimates the bandwidth, keep
 //! about one bandwidth-delay product in the queue.
 //!
-//! Left out: windows of an even number of packets, which serve receivers that delay ACKs.
+//! Left out: windows of an even number of packets, which serve receivers that delay ACKs; and restarts from
+//! idle at the bandwidth, without the gain of the cycle.
 
 use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, PacingPolicy, Path,
@@ -284,6 +285,10 @@ impl Controller for Bbr {
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) {
         self.model.delivery.on_sent(now, bytes);
+    }
+
+    fn on_app_limited(&mut self) {
+        self.model.delivery.mark_app_limited();
     }
 
     fn on_ack(&mut self, ack: &Ack) {

@@ -5,10 +5,9 @@
 //! lost; the data then in flight becomes the long-term bound `inflight_hi`. Between probes inflight stays
 //! below it, and any loss lowers the short-term bounds to the data delivered in that round.
 //!
-//! Left out: restarts from idle (flows always have data) and ECN, which the draft leaves open. Packets leave
-//! one by one, not in send quanta, so `extra_acked` and the offload budget are parameters. Deviation: the
-//! inflight at a loss is taken from the packet whose ACK reveals the loss, which was sent three packets
-//! later.
+//! Left out: restarts from idle, and ECN, which the draft leaves open. Packets leave one by one, not in send
+//! quanta, so `extra_acked` and the offload budget are parameters. Deviation: the inflight at a loss is taken
+//! from the packet whose ACK reveals the loss, which was sent three packets later.
 //!
 //! A large rate reduction over a large buffer goes unnoticed for long, as by the draft's pseudocode: the
 //! former bandwidth is forgotten only after two whole probes, and `ProbeBW_UP` lasts three rounds, each as
@@ -531,6 +530,10 @@ impl Controller for Bbr3 {
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) {
         self.model.delivery.on_sent(now, bytes);
+    }
+
+    fn on_app_limited(&mut self) {
+        self.model.delivery.mark_app_limited();
     }
 
     fn on_ack(&mut self, ack: &Ack) {

@@ -3,7 +3,9 @@
 //! Linux (`tcp_cubic.c`) differs from the RFC in three points ([`Variant::Linux`]). Left out of that variant:
 //! integer arithmetic, and updates at most once per timer tick.
 
-use super::{Ack, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use super::{
+    Ack, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Restart, Transport,
+};
 use crate::base::schema::{Problem, defaults, positive, positive_fraction};
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Format;
@@ -162,6 +164,14 @@ impl WindowLaw for Cubic {
         self.min_rtt = self.min_rtt.min(ack.rtt);
     }
 
+    fn on_restart(&mut self, restart: &Restart) {
+        if let Some(epoch) = &mut self.epoch {
+            // Linux (`cubictcp_cwnd_event`): t does not include idle times.
+            epoch.start = restart.now.min(epoch.start + restart.idle);
+            epoch.updated = restart.now;
+        }
+    }
+
     fn increase(&mut self, cwnd: f64, acked: f64, ack: &Ack) -> f64 {
         let mut epoch = self.epoch.unwrap_or_else(|| self.start_epoch(cwnd, ack.now));
         let since_update = ack.now - std::mem::replace(&mut epoch.updated, ack.now);
@@ -215,6 +225,7 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Bytes;
+    use crate::transport::WindowReduction;
     use crate::transport::fixture::{ack, path};
 
     /// RTT in milliseconds.
@@ -315,6 +326,23 @@ mod tests {
         gain(&mut flow, 7);
         let before = flow.window();
         assert_near(gain(&mut flow, 1) / before, 0.05, 0.002);
+    }
+
+    #[test]
+    fn the_time_of_an_epoch_excludes_idle_times_of_a_connection() {
+        let window = |idle_s: u64| {
+            let mut flow = cubic(&json!({ "window": { "initial": 100 } }));
+            flow.lose(CongestionSignal::DetectedLoss);
+            flow.round();
+            let idle = Duration::from_millis(1000 * idle_s);
+            flow.now = flow.now + idle;
+            let (now, reduction) = (flow.now, WindowReduction::None);
+            flow.controller.on_restart(&Restart { now, idle, reduction });
+            flow.round();
+            flow.round()
+        };
+        // With the idle time, W_cubic is above 0.4 * (100 - 4.2)^3 packets (RFC 9438 §4.2).
+        assert_near(window(100), window(0), 1e-6);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! needed.
 
 use super::{
-    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport,
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Restart,
+    Transport,
 };
 use crate::base::schema::{fraction, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Time};
@@ -68,6 +69,7 @@ impl Config {
         Dctcp {
             gain: self.gain,
             packet,
+            initial_window: f64::from(self.initial_window) * packet,
             min_window: f64::from(self.min_window) * packet,
             max_window: packets(self.max_window),
             cwnd: f64::from(self.initial_window) * packet,
@@ -87,6 +89,7 @@ impl Config {
 pub(super) struct Dctcp {
     gain: f64,
     packet: f64,
+    initial_window: f64,
     min_window: f64,
     max_window: f64,
     pub(super) cwnd: f64,
@@ -117,6 +120,10 @@ impl Controller for Dctcp {
             CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => self.ssthresh,
             CongestionSignal::Timeout => self.packet,
         };
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        (self.cwnd, self.ssthresh) = restart.window(self.cwnd, self.ssthresh, self.initial_window);
     }
 
     fn save_state(&mut self, _now: Time) {

@@ -46,6 +46,10 @@ impl Transport for Config {
         paced_start::controller(&self.window, Reno, flight, path)
     }
 
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
     fn own_reliability(&self) -> &'static [&'static str] {
         &["handshake"]
     }

@@ -34,7 +34,7 @@ use crate::transport::unlimited;
 pub use crate::transport::{
     Ack, AckPolicy, Allowance, CachedPathState, CongestionSignal, Controller, ExternalStack, Loss,
     MarkFeedback, Mechanism, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
-    Priorities, Recovery, Reliability, Signalling, TrainPacket, Transport,
+    Priorities, Recovery, Reliability, Restart, Signalling, TrainPacket, Transport,
 };
 
 crate::family! {

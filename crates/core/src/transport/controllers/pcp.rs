@@ -157,6 +157,10 @@ impl Transport for Config {
         &["handshake"]
     }
 
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism {
             sends_trains: true,

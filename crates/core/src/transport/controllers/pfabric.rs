@@ -94,6 +94,10 @@ impl Transport for Config {
         })
     }
 
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
     fn own_reliability(&self) -> &'static [&'static str] {
         &["recovery", "duplicate_acks", "fixed_rto", "initial_rto", "min_rto"]
     }

@@ -42,6 +42,10 @@ impl Transport for Config {
         Mechanism { signalling: Signalling::Header, ..self.dctcp.mechanism(format) }
     }
 
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
     /// Strict priority with the authors' marking threshold K at 10 Gb/s, per port.
     fn queue(&self) -> disciplines::Config {
         disciplines::Config::strict_priority(strict_priority::Config {

@@ -102,6 +102,11 @@ impl Receiver {
         }
     }
 
+    /// Returns the first missing segment.
+    pub fn cumulative(&self) -> u32 {
+        self.expected
+    }
+
     /// Returns true if an ACK is delayed.
     pub fn has_delayed_ack(&self) -> bool {
         self.delayed_ack.is_some()

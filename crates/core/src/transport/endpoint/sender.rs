@@ -3,11 +3,13 @@
 //! The sender does no input or output: the simulation passes ACKs and timer expiries to it and polls
 //! it for the next packet.
 
+mod byte_stream;
 mod losses;
 mod window_use;
 
 use std::sync::Arc;
 
+use self::byte_stream::FlowEnds;
 use self::window_use::WindowUse;
 use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
@@ -76,6 +78,8 @@ pub struct Sender {
     full_payload: u32,
     last_payload: u32,
     header_bytes: u32,
+    /// Ends of the flows that are not acknowledged, on a persistent connection.
+    flow_ends: Option<Box<FlowEnds>>,
     state: SenderState,
     /// True if a FIN to the routers is to be sent at the end of the flow.
     owes_fin: bool,
@@ -137,6 +141,7 @@ impl Sender {
             full_payload: full,
             last_payload: last,
             header_bytes: format.header.0 as u32,
+            flow_ends: None,
             state: if reliability.handshake {
                 SenderState::Closed
             } else {
@@ -307,8 +312,9 @@ impl Sender {
         } else if !is_retransmit {
             self.arm_probe_timer(now);
         }
-        let is_last = sequence + 1 == self.scoreboard.total();
-        let payload = if is_last { self.last_payload } else { self.full_payload };
+        let last_payload = self.last_payload_at(sequence);
+        let (payload, is_last) =
+            (last_payload.unwrap_or(self.full_payload), last_payload.is_some());
         let ends_group = (sequence + 1).is_multiple_of(self.mechanism.acks.every);
         let wants_ack = ends_group || is_retransmit || is_last;
         // RFC 3168 §6.1.2: CWR on the first new packet. Deviation: on the first packet after a
@@ -547,9 +553,10 @@ impl Sender {
             self.arm_probe_timer(now);
             self.update_rate_reduction(outcome);
         }
+        let bytes = self.delivered_payload(outcome);
         controller.on_ack(&Ack {
             now,
-            bytes: self.delivered_payload(outcome),
+            bytes,
             advanced: outcome.advanced,
             delivered: outcome.delivered,
             rtt,
@@ -573,12 +580,6 @@ impl Sender {
     /// Returns the timestamp that an ACK echoes; [`Time::NEVER`] without timestamps.
     fn echoed_timestamp(&self, packet: &Packet) -> Time {
         if self.has_timestamps() { packet.sent_at } else { Time::NEVER }
-    }
-
-    /// Returns the payload that an ACK newly reports as delivered.
-    fn delivered_payload(&self, outcome: AckOutcome) -> Bytes {
-        let short = if outcome.has_last { self.full_payload - self.last_payload } else { 0 };
-        Bytes(self.bytes(outcome.delivered).0 - u64::from(short))
     }
 
     /// Returns when the retransmission timer expires.

@@ -168,6 +168,11 @@ impl Scoreboard {
         self.total = self.highest;
     }
 
+    /// Appends segments to the flow.
+    pub fn append(&mut self, segments: u32) {
+        self.total += segments;
+    }
+
     /// Returns the estimated number of segments in flight (`pipe` in RFC 6675).
     pub fn in_flight(&self) -> u32 {
         let departed = self.sacked.count() + self.lost.count() + self.duplicates;

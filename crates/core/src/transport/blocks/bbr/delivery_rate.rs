@@ -2,8 +2,8 @@
 //!
 //! Source: [bbr26], sections on delivery-rate samples, round counting and the full-pipe estimator, as in
 //! [bbr16]. A sample counts the data acknowledged between two ACKs: the last ACK before a packet was sent,
-//! and the ACK of that packet. Flows always have data to send, so samples are application-limited only
-//! where a controller marks them.
+//! and the ACK of that packet. Samples are application-limited where a controller marks them: on persistent
+//! connections that have no data to send.
 //!
 //! Left out: samples of packets that a later packet overtook.
 

@@ -9,7 +9,7 @@ use crate::base::units::Time;
 use crate::transport::recovery::spurious::SavedWindow;
 use crate::transport::{
     Ack, AckPolicy, Allowance, CongestionSignal, Controller, Loss, MarkFeedback, Mechanism, Opened,
-    Path, Reliability,
+    Path, Reliability, Restart,
 };
 
 crate::parameters! {
@@ -43,6 +43,9 @@ crate::parameters! {
 pub trait WindowLaw: Send {
     /// Handles every ACK, before the window changes.
     fn on_ack(&mut self, _ack: &Ack) {}
+
+    /// Handles the end of an idle time of a persistent connection.
+    fn on_restart(&mut self, _restart: &Restart) {}
 
     /// Returns the effect of `acked` newly acknowledged packets in slow start.
     fn slow_start(&mut self, _cwnd: f64, acked: f64, _ack: &Ack) -> SlowStart {
@@ -108,6 +111,7 @@ pub struct WindowController<L> {
     packet: f64,
     cwnd: f64,
     ssthresh: f64,
+    initial_window: f64,
     max_window: f64,
     max_ssthresh: f64,
     count_limit: u32,
@@ -128,6 +132,7 @@ impl<L: WindowLaw> WindowController<L> {
             law,
             packet: path.format.payload.0 as f64,
             cwnd: f64::from(window.initial),
+            initial_window: f64::from(window.initial),
             ssthresh: packets(window.initial_ssthresh),
             max_window: packets(window.max),
             max_ssthresh: packets(window.max_ssthresh),
@@ -220,6 +225,11 @@ impl<L: WindowLaw> Controller for WindowController<L> {
         };
     }
 
+    fn on_restart(&mut self, restart: &Restart) {
+        self.law.on_restart(restart);
+        (self.cwnd, self.ssthresh) = restart.window(self.cwnd, self.ssthresh, self.initial_window);
+    }
+
     fn save_state(&mut self, _now: Time) {
         self.before = SavedWindow::new(self.cwnd, self.ssthresh);
     }
@@ -268,7 +278,7 @@ impl<L: WindowLaw> WindowController<L> {
 mod tests {
     use super::*;
     use crate::base::schema::defaults;
-    use crate::base::units::{Bytes, Duration, Rate, Time};
+    use crate::base::units::{Bytes, Duration, Rate};
     use crate::model::packet::Format;
     use crate::transport::fixture::ACK;
 

@@ -1,5 +1,6 @@
 //! Tests of a TCP sender with handmade ACKs: windows, recovery, timeouts, handshakes and ECN marks.
 
+mod byte_streams;
 mod marks;
 mod spurious_losses;
 

@@ -1,0 +1,221 @@
+//! Flows on persistent connections.
+//!
+//! In the network a connection is a flow in each direction, with the number of the first flow that it
+//! carries in that direction: a byte stream of one sender and one receiver, which stays until the end of
+//! the run. A flow that starts later is appended to the stream. It completes when the receiver has all data
+//! up to its end, in order, and it is recorded when its sender has the acknowledgement. Both ends of a
+//! stream are in the same partition.
+
+use std::collections::VecDeque;
+
+use super::finish::EndedFlow;
+use crate::base::schema::Problem;
+use crate::base::units::{Bytes, Time};
+use crate::model::flow::{FlowSpec, Outcome};
+use crate::simulation::Simulation;
+
+/// Flow that a byte stream carries.
+struct StreamFlow {
+    spec: FlowSpec,
+    /// End of its segments.
+    end: u32,
+    /// Time at which all payload had been received; [`Time::NEVER`] before.
+    completed_at: Time,
+}
+
+/// Flows of a byte stream that are not acknowledged, in order. The receiver's end writes the times at which
+/// they complete; the sender's end reads them after an ACK.
+pub(in crate::simulation) struct StreamFlows {
+    flows: VecDeque<StreamFlow>,
+    /// Number of these flows that are complete.
+    complete: usize,
+    /// Payload of the flows that are recorded.
+    recorded: u64,
+    /// Retransmissions and timeouts that records of flows contain.
+    counted: (u32, u32),
+    /// True if there is no flow in progress and no packet in the network.
+    is_idle: bool,
+}
+
+impl StreamFlows {
+    /// Returns a byte stream with its first flow, which ends at segment `end`.
+    pub(in crate::simulation) fn new(spec: FlowSpec, end: u32) -> Self {
+        let first = StreamFlow { spec, end, completed_at: Time::NEVER };
+        Self {
+            flows: VecDeque::from([first]),
+            complete: 0,
+            recorded: 0,
+            counted: (0, 0),
+            is_idle: false,
+        }
+    }
+
+    /// Number of flows in progress.
+    pub(in crate::simulation) fn in_progress(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// First flow that the receiver does not have completely, and payload of the flows before it.
+    pub(in crate::simulation) fn receiving(&self) -> Option<(&FlowSpec, u64)> {
+        let before = self.flows.iter().take(self.complete);
+        let before: u64 = before.filter_map(|flow| flow.spec.size).map(|size| size.0).sum();
+        Some((&self.flows.get(self.complete)?.spec, self.recorded + before))
+    }
+
+    /// Takes the first flow. Returns it with its part of `counts`, the retransmissions and timeouts of the
+    /// stream: those since the flow before it was taken.
+    fn pop(&mut self, counts: (u32, u32)) -> Option<(StreamFlow, (u32, u32))> {
+        let flow = self.flows.pop_front()?;
+        self.complete = self.complete.saturating_sub(1);
+        self.recorded += flow.spec.size.unwrap_or_default().0;
+        let (retransmits, timeouts) = std::mem::replace(&mut self.counted, counts);
+        Some((flow, (counts.0 - retransmits, counts.1 - timeouts)))
+    }
+}
+
+impl Simulation<'_> {
+    /// Starts a flow on an open connection.
+    pub(in crate::simulation) fn append_flow(
+        &mut self,
+        slot: usize,
+        spec: FlowSpec,
+    ) -> Result<(), Problem> {
+        let now = self.scheduler.now();
+        let (Some(sender_end), Some(shared)) =
+            (&mut self.flows.senders[slot], &mut self.flows.shared[slot])
+        else {
+            return Ok(());
+        };
+        let (Some(stream), Some(size)) = (&mut shared.stream, spec.size) else { return Ok(()) };
+        let [first, class] = [shared.spec.class, spec.class];
+        let transport = |class| self.transports.of_class(class).config;
+        let traffic = |class| self.network.traffic().of_flows(usize::from(class));
+        if !std::ptr::eq(transport(first), transport(class)) || traffic(first) != traffic(class) {
+            let [first, class] =
+                [first, class].map(|class| &self.pending_flows.classes[usize::from(class)]);
+            let message = format!(
+                "`{class}` and `{first}` share a connection, and must have the same transport and traffic \
+                 class"
+            );
+            return Err(Problem::new("workload", message));
+        }
+        if !sender_end.sender.can_append(size, &self.format) {
+            let message = format!("flow {}: its connection has sent {} packets", spec.id, u32::MAX);
+            return Err(Problem::new("workload", message));
+        }
+        if sender_end.closed_at < Time::NEVER {
+            sender_end.closed_at = Time::NEVER;
+            self.active_senders[spec.source as usize] += 1;
+        }
+        if std::mem::take(&mut stream.is_idle) {
+            self.local_flows += 1;
+        }
+        sender_end.sender.append(size, &self.format, now, &mut *sender_end.controller);
+        let end = sender_end.sender.stream_end();
+        stream.flows.push_back(StreamFlow { spec, end, completed_at: Time::NEVER });
+        self.live_flow_count.record(now, 1);
+        self.try_send(slot);
+        Ok(())
+    }
+
+    /// Completes the flows of a byte stream whose data the receiver has.
+    pub(in crate::simulation) fn complete_stream_flows(
+        &mut self,
+        slot: usize,
+    ) -> Result<(), Problem> {
+        let (Some(receiver_end), Some(shared)) =
+            (&self.flows.receivers[slot], &mut self.flows.shared[slot])
+        else {
+            return Ok(());
+        };
+        let Some(stream) = &mut shared.stream else { return Ok(()) };
+        let received = receiver_end.receiver.cumulative();
+        while let Some(flow) = stream.flows.get_mut(stream.complete)
+            && flow.end <= received
+        {
+            flow.completed_at = self.scheduler.now();
+            stream.complete += 1;
+            self.pending_flows.announce_dependent(&flow.spec, &mut self.scheduler)?;
+        }
+        Ok(())
+    }
+
+    /// Records the flows of a byte stream that are acknowledged.
+    pub(in crate::simulation) fn record_acknowledged_flows(&mut self, slot: usize) {
+        let now = self.scheduler.now();
+        while let (Some(sender_end), Some(shared)) =
+            (&self.flows.senders[slot], &mut self.flows.shared[slot])
+            && let Some(stream) = &mut shared.stream
+            && let Some(first) = stream.flows.front()
+            && first.end <= sender_end.sender.cumulative()
+        {
+            let counts = (sender_end.sender.retransmits, sender_end.sender.timeouts);
+            let (number, route) = (sender_end.number, shared.route);
+            let Some((StreamFlow { spec, completed_at, .. }, counts)) = stream.pop(counts) else {
+                return;
+            };
+            self.live_flow_count.record(now, -1);
+            let former_routes = self.former_routes.get(&number).map_or(&[][..], Vec::as_slice);
+            let ideal = self.ideal_fct_of(&spec, former_routes.iter().copied().chain([route]));
+            self.record(EndedFlow {
+                outcome: Outcome::Finished,
+                completed: Some(completed_at),
+                acked: Some(now),
+                ideal,
+                delivered: spec.size.unwrap_or_default(),
+                counts,
+                spec,
+            });
+        }
+    }
+
+    /// Notes that a byte stream is idle, if it is. The last packet loss was at `lost_at`.
+    pub(in crate::simulation) fn note_idle(&mut self, slot: usize, lost_at: Time) {
+        let (Some(sender_end), Some(receiver_end), Some(shared)) =
+            (&self.flows.senders[slot], &self.flows.receivers[slot], &mut self.flows.shared[slot])
+        else {
+            return;
+        };
+        let Some(stream) = &mut shared.stream else { return };
+        let closed_at = sender_end.closed_at;
+        if closed_at == Time::NEVER {
+            return;
+        }
+        let [forward, reverse] = [sender_end.packets, receiver_end.packets];
+        let ended = closed_at.max(forward.last_received).max(reverse.last_received).max(lost_at);
+        self.totals.ended = self.totals.ended.max(ended);
+        if !std::mem::replace(&mut stream.is_idle, true) {
+            self.local_flows -= 1;
+        }
+    }
+
+    /// Closes a persistent connection at the end of the run, and records the flows that are in progress.
+    pub(in crate::simulation) fn close_connection(&mut self, slot: usize) {
+        if !self.flows.senders[slot].as_ref().is_some_and(|sender_end| sender_end.is_stream) {
+            return;
+        }
+        let Some((sender_end, receiver, shared)) = self.flows.remove(slot) else { return };
+        let Some(mut stream) = shared.stream else { return };
+        self.totals.packets += sender_end.packets.sent + receiver.state.packets.sent;
+        self.local_flows -= usize::from(!stream.is_idle);
+        let former_routes = self.former_routes.remove(&sender_end.number).unwrap_or_default();
+        let routes_used = || former_routes.iter().copied().chain([shared.route]);
+        let counts = (sender_end.sender.retransmits, sender_end.sender.timeouts);
+        let mut delivered = receiver.state.delivered - stream.recorded;
+        while let Some((StreamFlow { spec, completed_at, .. }, counts)) = stream.pop(counts) {
+            let completed = Some(completed_at).filter(|time| *time < Time::NEVER);
+            let of_flow = delivered.min(spec.size.unwrap_or_default().0);
+            delivered -= of_flow;
+            self.record(EndedFlow {
+                outcome: completed.map_or(Outcome::Unfinished, |_| Outcome::Finished),
+                completed,
+                acked: None,
+                ideal: self.ideal_fct_of(&spec, routes_used()),
+                delivered: Bytes(of_flow),
+                counts,
+                spec,
+            });
+        }
+        self.network.unregister_flow(sender_end.number, routes_used());
+    }
+}
