@@ -17,6 +17,7 @@ use sojourn_core::queueing::disciplines::{
 use sojourn_core::run::catalogue::catalogue;
 use sojourn_core::traffic::generators;
 use sojourn_core::transport::controllers::{self, Ack, CongestionSignal, Controller, Loss, Path};
+use sojourn_core::transport::{Restart, WindowReduction};
 use sojourn_core::{router, topology, traffic};
 
 const FORMAT: Format =
@@ -46,6 +47,10 @@ enum ControllerEvent {
     Loss(CongestionSignal),
     /// A congestion notification.
     Notification,
+    /// The end of an idle time, if all packets are acknowledged.
+    Restart(WindowReduction),
+    /// No more data to send.
+    AppLimited,
     /// No event.
     Nothing,
 }
@@ -70,11 +75,18 @@ fn controller_event() -> impl Strategy<Value = (u32, ControllerEvent)> {
             })
         },
     );
+    let restart = prop_oneof![
+        Just(WindowReduction::None),
+        (0_u32..100).prop_map(WindowReduction::Halvings),
+        Just(WindowReduction::Initial),
+    ];
     let controller_event = prop_oneof![
         4 => (1_u8..30).prop_map(ControllerEvent::Sent),
         4 => ack,
         1 => signal.prop_map(ControllerEvent::Loss),
         1 => Just(ControllerEvent::Notification),
+        1 => restart.prop_map(ControllerEvent::Restart),
+        1 => Just(ControllerEvent::AppLimited),
         1 => Just(ControllerEvent::Nothing),
     ];
     (prop_oneof![0_u32..100, 0_u32..5_000], controller_event)
@@ -101,6 +113,8 @@ struct Flow<'a> {
     now: Time,
     sent: u32,
     acknowledged: u32,
+    /// Time of the last packet or ACK.
+    idle_since: Time,
 }
 
 impl Flow<'_> {
@@ -121,6 +135,9 @@ impl Flow<'_> {
 
     fn apply(&mut self, controller_event: &ControllerEvent) {
         let now = self.now;
+        if let ControllerEvent::Sent(_) | ControllerEvent::Ack(_) = controller_event {
+            self.idle_since = now;
+        }
         match *controller_event {
             ControllerEvent::Sent(packets) => {
                 for _ in 0..packets {
@@ -162,7 +179,12 @@ impl Flow<'_> {
                 });
             }
             ControllerEvent::Notification => self.controller.on_notification(now),
-            ControllerEvent::Nothing => {}
+            ControllerEvent::Restart(reduction) if self.in_flight() == 0 => {
+                let idle = now - self.idle_since;
+                self.controller.on_restart(&Restart { now, idle, reduction });
+            }
+            ControllerEvent::AppLimited => self.controller.on_app_limited(),
+            ControllerEvent::Restart(_) | ControllerEvent::Nothing => {}
         }
     }
 }
@@ -182,8 +204,13 @@ proptest! {
             let mechanism = config.mechanism(&FORMAT);
             let is_paced = mechanism.pacing.is_some();
             let gauges = names(&*controller);
-            let mut flow =
-                Flow { controller: &mut *controller, now: Time::ZERO, sent: 0, acknowledged: 0 };
+            let mut flow = Flow {
+                controller: &mut *controller,
+                now: Time::ZERO,
+                sent: 0,
+                acknowledged: 0,
+                idle_since: Time::ZERO,
+            };
             for (pause, controller_event) in &events {
                 flow.advance(Duration::from_micros(u64::from(*pause)));
                 flow.apply(controller_event);

@@ -4,6 +4,7 @@ mod common;
 
 mod accounts;
 mod bbr;
+mod connections;
 mod control_laws;
 mod deadlines;
 mod deadlocks;

@@ -436,6 +436,7 @@ pub fn scenario(seed: u64) -> Value {
         scenario["convergence"] = pick(random, &["0 s", "7 us", "300 us", "20 ms"]).into();
     }
     share_hosts(&mut scenario, seed);
+    share_connections(&mut scenario, seed);
     scenario
 }
 
@@ -456,6 +457,33 @@ fn share_hosts(scenario: &mut Value, seed: u64) {
         Some(reliability) => reliability["window_validation"] = validates,
         None => transport["reliability"]["window_validation"] = validates,
     }
+}
+
+/// Lets flows share persistent connections, in a quarter of the scenarios whose transports can.
+fn share_connections(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/connections");
+    let transport = controllers::Config::read(&scenario["transport"]).unwrap();
+    if random.below(4) > 0 || transport.needs_own_connection() {
+        return;
+    }
+    let connections = json!(pick(random, &[1, 1, 2]));
+    if scenario["workload"]["parts"].is_array() {
+        scenario["workload"]["parts"][0]["connections"] = connections.clone();
+        scenario["workload"]["parts"][1]["pattern"]["connections"] = connections;
+    } else {
+        scenario["workload"]["connections"] = connections;
+    }
+    scenario["transport"]["reliability"]["idle_restart"] =
+        pick(random, &["none", "halving", "initial"]).into();
+    // Requests to read and to write share a connection, and so do the responses.
+    for field in ["transports", "traffic_classes"] {
+        scenario.as_object_mut().map(|scenario| scenario.remove(field));
+    }
+}
+
+/// Returns true if flows share persistent connections.
+pub fn has_connections(scenario: &Value) -> bool {
+    scenario["workload"].to_string().contains("connections")
 }
 
 /// Links that fail once or twice and recover, or do not recover with probability 0.1; or all links

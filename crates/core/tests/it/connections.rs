@@ -1,0 +1,342 @@
+//! Persistent connections: several flows over one sender, receiver and path.
+
+use crate::common::{assert_near, count, flows, link, run, try_run, try_run_in_partitions, with};
+use serde_json::{Value, json};
+use sojourn_core::base::schema::Parameter;
+use sojourn_core::run::Results;
+use sojourn_core::transport::controllers;
+
+/// Calls of 500 B and 30 KB, one after the other, at a base RTT of 100 ms.
+fn calls(connections: &Value, reliability: &Value) -> Value {
+    json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "1 Gbps", "delay": "1 ms",
+            "bottleneck_delay": "48 ms",
+        },
+        "transport": { "kind": "tcp", "reliability": reliability },
+        "workload": {
+            "kind": "rpc", "request": { "kind": "fixed", "size": "500 B" },
+            "response": { "kind": "fixed", "size": "30 KB" },
+            "pattern": { "outstanding": 1, "pairs": "opposite", "calls": 4, "connections": connections },
+        },
+        "time_limit": "100 s",
+    })
+}
+
+/// Latencies of the calls, in milliseconds.
+fn latencies_ms(results: &Results) -> Vec<f64> {
+    let latencies = results.flows.latency_s.iter().filter(|latency| !latency.is_nan());
+    latencies.map(|latency| latency * 1e3).collect()
+}
+
+#[test]
+fn only_the_first_call_of_a_connection_has_a_handshake_and_slow_start() {
+    let open = latencies_ms(&run(&calls(&json!(1), &json!({}))));
+    let opened = latencies_ms(&run(&calls(&json!(1), &json!({ "handshake": false }))));
+    let own = latencies_ms(&run(&calls(&json!("none"), &json!({}))));
+    // The request takes half an RTT of 100 ms. 30 packets take three halves with an initial window of 10, and
+    // half an RTT once the window has grown to 40. The handshake takes an RTT; without connections the
+    // response has one of its own. All packets of a call take less than 1 ms to transmit.
+    for (latencies, by_hand) in [
+        (open, [300.0, 100.0, 100.0, 100.0]),
+        (opened, [200.0, 100.0, 100.0, 100.0]),
+        (own, [400.0; 4]),
+    ] {
+        for (latency, by_hand) in latencies.iter().zip(by_hand) {
+            assert!((by_hand..by_hand + 1.0).contains(latency), "{latency} is not {by_hand}");
+        }
+    }
+}
+
+#[test]
+fn writes_over_an_open_connection_take_the_time_of_the_link() {
+    let results = run(&json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "100 Gbps", "delay": "33 us",
+        },
+        "environment": "lossy_datacentre",
+        "transport": "dctcp",
+        "workload": {
+            "kind": "rpc", "request": { "kind": "fixed", "size": "1 MB" },
+            "response": { "kind": "fixed", "size": "100 B" },
+            "pattern": { "outstanding": 1, "calls": 20, "connections": 1 },
+        },
+        "time_limit": "1 s",
+    }));
+    let slowdowns: Vec<f64> = results.flows.slowdown.iter().copied().step_by(2).collect();
+    let fct_us = results.flows.fct_s[38] * 1e6;
+    // From ten packets the first write takes seven RTTs. After it the window exceeds a megabyte, and a write
+    // takes half an RTT of 198 us and 691 packets of 1500 B, 83 us: 182 us.
+    assert!(slowdowns[0] > 6.0, "{slowdowns:?}");
+    assert!((181.0..184.0).contains(&fct_us), "{fct_us}");
+    assert!(slowdowns[1..].iter().all(|slowdown| *slowdown < 1.001), "{slowdowns:?}");
+}
+
+/// Number of spines that carry data or ACKs from one leaf to the other.
+fn spines(connections: &Value, routing: &str, calls: u32) -> usize {
+    let results = run(&json!({
+        "topology": { "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 1, "spines": 4 },
+        "transport": "dcqcn", "routing": routing,
+        "workload": {
+            "kind": "rpc", "request": { "kind": "fixed", "size": "64 KB" },
+            "response": { "kind": "fixed", "size": "1 KB" },
+            "pattern": { "outstanding": 1, "calls": calls, "connections": connections },
+        },
+        "time_limit": "1 s",
+    }));
+    let leaves = [0, 1].map(|leaf| {
+        let carries =
+            |spine: &usize| link(&results, &format!("leaf{leaf}->spine{spine}"), "bytes") > 0.0;
+        (0..4).filter(carries).count()
+    });
+    leaves.into_iter().max().unwrap()
+}
+
+#[test]
+fn all_packets_of_a_connection_take_one_path() {
+    for routing in ["flow_hash", "ecmp"] {
+        // Each of the two hosts calls the other, over a connection of its own.
+        assert!(spines(&json!(1), routing, 40) <= 2, "{routing}");
+        assert_eq!(spines(&json!(1), routing, 1), 1, "{routing}");
+        assert_eq!(spines(&json!("none"), routing, 40), 4, "{routing}");
+    }
+}
+
+/// Flows of 10 packets of 1000 B from host 0 to host 1 at 8 Mb/s, with these starts in milliseconds and
+/// connections. A packet takes 1 ms, and 5 ms to the receiver.
+fn flows_of_ten(rows: &[(u64, Value)], rest: &Value) -> Value {
+    let flow = |(start, connection): &(u64, Value)| {
+        json!({
+            "source": 0, "target": 1, "size": "9600 B", "start": format!("{start} ms"),
+            "connection": connection,
+        })
+    };
+    let flows: Vec<Value> = rows.iter().map(flow).collect();
+    let scenario = json!({
+        "topology": { "kind": "link", "rate": "8 Mbps", "delay": "5 ms" },
+        "packet": { "payload": "960 B", "header": "40 B", "ack": "40 B" },
+        "transport": {
+            "kind": "tcp", "window": { "initial": 100 },
+            "reliability": { "handshake": false, "min_rto": "1 s", "initial_rto": "1 s" },
+        },
+        "queue": { "kind": "drop_tail", "capacity": "none" },
+        "workload": { "kind": "flows", "flows": flows },
+        "time_limit": "10 s",
+    });
+    with(&scenario, rest.clone())
+}
+
+fn fcts_ms(results: &Results) -> Vec<f64> {
+    results.flows.fct_s.iter().map(|fct| (fct * 1e6).round() / 1e3).collect()
+}
+
+#[test]
+fn flows_of_a_connection_follow_each_other_without_a_gap() {
+    let one = json!(0);
+    let rows = [(0, one.clone()), (0, one.clone()), (3, one.clone()), (100, one)];
+    let results = run(&flows_of_ten(&rows, &json!({})));
+    // Ten packets each: 10 + 5 ms, 20 + 5 ms, 30 + 5 ms less the 3 ms before its start; alone 10 + 5 ms.
+    assert_eq!(fcts_ms(&results), [15.0, 25.0, 32.0, 15.0]);
+    // The ACK of the last packet takes 5 ms and its transmission of 0.04 ms.
+    let acked: Vec<f64> = results.flows.acked_s.iter().map(|it| (it * 1e5).round() / 1e2).collect();
+    assert_eq!(acked, [20.04, 30.04, 37.04, 20.04]);
+    // Another connection shares the link.
+    let rows = [(0, json!(0)), (0, json!(7))];
+    assert_eq!(count(&run(&flows_of_ten(&rows, &json!({}))), "flows"), 2);
+}
+
+#[test]
+fn data_behind_a_loss_waits_at_the_receiver_until_the_retransmission() {
+    // The first packet of the first flow is lost. The byte stream is received in order, so the second flow
+    // completes at the retransmission too.
+    let losses = json!({ "losses": { "name": "l.csv", "text": "flow,segment,time\n0,1,1\n" } });
+    let rows = [(0, json!(0)), (0, json!(0))];
+    let results = run(&flows_of_ten(&rows, &json!({ "topology": losses })));
+    let [first, second] = fcts_ms(&results)[..] else { panic!() };
+    assert!((first - second).abs() < 1e-6 && first > 25.0, "{first} {second}");
+    assert_eq!(results.flows.retransmits.iter().sum::<u32>(), 1);
+    // With connections of their own only the first flow waits.
+    let rows = [(0, json!(0)), (0, json!(1))];
+    let [first, second] = fcts_ms(&run(&flows_of_ten(&rows, &json!({ "topology": losses }))))[..]
+    else {
+        panic!()
+    };
+    assert!(second < first, "{first} {second}");
+}
+
+#[test]
+fn flows_of_a_connection_that_do_not_finish_have_the_data_received_in_order() {
+    let rows = [(0, json!(0)), (0, json!(0)), (0, json!(0))];
+    // Until 17.5 ms the receiver has 12 packets, and the sender has ACKs of six.
+    let results = run(&flows_of_ten(&rows, &json!({ "time_limit": "17500 us" })));
+    assert_eq!(results.flows.delivered_bytes, [9_600, 1_920, 0]);
+    assert_eq!(results.flows.outcome, [0, 1, 1]);
+    assert!((results.flows.fct_s[0] - 0.015).abs() < 1e-9 && results.flows.acked_s[0].is_nan());
+    assert_eq!(results.summary["stuck"], json!([]));
+}
+
+#[test]
+fn an_idle_connection_restarts_with_the_window_that_the_scenario_requests() {
+    // 40 packets increase the window from 10 to 50. The connection is idle for more than two and less than
+    // three RTOs of 200 ms, and then sends 36 packets, over an RTT of 100 ms and in no time: 36 at once; 12,
+    // a quarter of 50, and 24 (slow start); 10, 20 and 6.
+    let fct = |idle_restart: &str| {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "10 Gbps", "delay": "50 ms" },
+            "packet": { "payload": "960 B" },
+            "transport": {
+                "kind": "tcp",
+                "reliability": { "min_rto": "200 ms", "idle_restart": idle_restart },
+            },
+            "workload": { "kind": "flows", "flows": [
+                { "source": 0, "target": 1, "size": "38400 B", "connection": 0 },
+                {
+                    "source": 0, "target": 1, "size": "34560 B", "connection": 0,
+                    "start": "900 ms",
+                },
+            ] },
+            "time_limit": "10 s",
+        }));
+        results.flows.fct_s[1]
+    };
+    for (idle_restart, by_hand) in [("none", 0.05), ("halving", 0.15), ("initial", 0.25)] {
+        assert_near(fct(idle_restart), by_hand, 0.01, idle_restart);
+    }
+}
+
+#[test]
+fn bbr_does_not_take_small_flows_of_a_connection_for_the_bandwidth_of_the_path() {
+    let small = |i: u64| {
+        json!({
+            "source": 0, "target": 1, "size": "5 KB", "start": format!("{} ms", 50 * i),
+            "connection": 0,
+        })
+    };
+    let fct = |transport: &str, calls: u64| {
+        let mut flows: Vec<Value> = (0..calls).map(small).collect();
+        let mut large = small(calls + 1);
+        large["size"] = json!("5 MB");
+        flows.push(large);
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "100 Mbps", "delay": "10 ms" },
+            "transport": transport,
+            "workload": { "kind": "flows", "flows": flows },
+            "time_limit": "100 s",
+        }));
+        *results.flows.fct_s.last().unwrap()
+    };
+    for transport in ["bbr", "bbr3"] {
+        let (alone, after) = (fct(transport, 0), fct(transport, 30));
+        assert!(after < 1.2 * alone, "{transport}: {after} s after small flows, {alone} s alone");
+    }
+}
+
+#[test]
+fn flows_in_progress_are_counted_one_by_one() {
+    let rows = [(0, json!(0)), (0, json!(0)), (0, json!(0)), (50, json!(0))];
+    let sampled = json!({ "samples": { "interval": "10 ms" } });
+    let results = run(&flows_of_ten(&rows, &sampled));
+    let active = crate::common::samples(&results, "active_flows", 0.0);
+    // Before the starts at 0 ms, then at 10, 20, … ms. The last ACKs arrive at 20.04, 30.04 and 40.04 ms.
+    assert_eq!(active[..6], [0.0, 3.0, 3.0, 2.0, 1.0, 0.0]);
+}
+
+#[test]
+fn a_connection_is_in_one_partition_and_all_engines_agree() {
+    let scenario = json!({
+        "topology": { "kind": "fat_tree", "k": 4, "rate": "100 Gbps" },
+        "transport": "dctcp",
+        "workload": {
+            "kind": "rpc", "request": { "kind": "fixed", "size": "20 KB" },
+            "response": { "kind": "fixed", "size": "2 KB" },
+            "pattern": { "outstanding": 3, "calls": 400, "connections": 2, "think": "5 us" },
+        },
+        "samples": { "interval": "10 us", "flows": [0, 1] },
+        "time_limit": "1 s",
+    });
+    let results_of = |engine: &str, parts| {
+        let results = try_run_in_partitions(parts, &with(&scenario, json!({ "engine": engine })));
+        let results = results.unwrap();
+        let shown =
+            format!("{:?} {:?} {}", results.flows, results.samples, results.summary["links"]);
+        (shown, results.summary["engine"]["parts"].clone())
+    };
+    let (by_events, _) = results_of("events", [1, 1]);
+    for parts in [[1, 1], [2, 2]] {
+        let (in_windows, partitions) = results_of("windows", parts);
+        assert!(in_windows == by_events, "{parts:?}");
+        assert_eq!(partitions, json!(1));
+    }
+}
+
+#[test]
+fn every_transport_serves_connections_or_refuses_them() {
+    let mut refused = Vec::new();
+    for transport in controllers::Config::built_in() {
+        let scenario = json!({
+            "topology": { "kind": "star", "hosts": 3, "delay": "5 us" }, "transport": transport,
+            "workload": with(
+                &flows(&[(0.0, 0, 1, 50_000), (0.0, 0, 1, 500), (0.001, 0, 1, 90_000)]),
+                json!({ "connections": 1 }),
+            ),
+            "time_limit": "10 s",
+        });
+        if controllers::Config::read(&json!(transport)).unwrap().needs_own_connection() {
+            let message = format!(
+                "transport: `{transport}` needs a connection for every flow: no `connections`"
+            );
+            assert_eq!(try_run(&scenario).unwrap_err(), message);
+            refused.push(transport);
+        } else {
+            assert_eq!(count(&run(&scenario), "unfinished"), 0, "{transport}");
+        }
+    }
+    let by_size_or_routers = [
+        "d2tcp",
+        "d3",
+        "fair_share",
+        "jump_start",
+        "pcp",
+        "pdq",
+        "pfabric",
+        "pias",
+        "quic",
+        "quick_start",
+        "rcp",
+        "xcp",
+    ];
+    refused.sort_unstable();
+    assert!(refused.iter().all(|name| by_size_or_routers.contains(name)), "{refused:?}");
+}
+
+#[test]
+fn scenarios_that_connections_cannot_serve_are_refused() {
+    let rows = [(0, json!(0)), (0, json!(0))];
+    let scenario = flows_of_ten(&rows, &json!({}));
+    let mut long_lived = scenario.clone();
+    long_lived["workload"]["flows"][1]["size"] = json!("none");
+    let mut classes = scenario.clone();
+    classes["workload"]["flows"][1]["class"] = json!("other");
+    let storage = json!({
+        "kind": "storage", "blocks": { "kind": "fixed", "size": "1 KB" },
+        "pattern": { "load": 0.1, "connections": 0 },
+    });
+    let cannot_share = "workload: `other` and `flows` share a connection, and must have the same \
+                        transport and traffic class";
+    for (scenario, message) in [
+        (
+            with(&scenario, json!({ "account": true })),
+            "account: must be false: flows that share a connection have no FCT breakdown",
+        ),
+        (long_lived, "workload.flows[1].connection: needs a flow with a `size`"),
+        (with(&classes, json!({ "transports": { "other": "dctcp" } })), cannot_share),
+        (with(&classes, json!({ "traffic_classes": { "other": 3 } })), cannot_share),
+        (
+            with(&with(&scenario, json!({ "workload": null })), json!({ "workload": storage })),
+            "workload.pattern.connections: must be above zero, not 0",
+        ),
+    ] {
+        assert_eq!(try_run(&scenario).err().as_deref(), Some(message));
+    }
+    assert!(try_run(&classes).is_ok());
+}
