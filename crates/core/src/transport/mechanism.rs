@@ -276,7 +276,7 @@ crate::parameters! {
         /// 5682 §3; Linux: true; own choice: false). Needs `undo`.
         pub frto: bool = false;
         /// If true, the window shrinks in proportion to the delivered data during recovery (PRR, RFC
-        /// 6937), or for an RTT after a mark (Linux), instead of at once. Not used by transports that
+        /// 9937), or for an RTT after a mark (Linux), instead of at once. Not used by transports that
         /// pace.
         pub proportional_reduction: bool = false;
         /// If true, a timeout during fast recovery does not reduce ssthresh again (Linux,

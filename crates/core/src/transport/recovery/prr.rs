@@ -1,13 +1,14 @@
-//! Proportional rate reduction during loss recovery (PRR; RFC 6937, and its revision in Linux).
+//! Proportional rate reduction during loss recovery (PRR; RFC 9937, as in Linux).
 //!
 //! The window shrinks from the flight size at the loss to ssthresh in proportion to the delivered
 //! data, instead of a pause until half of the window has been delivered. If more was lost, the window
 //! grows by at most one packet more than was delivered.
 
-/// State of one window reduction, in segments. The fields are those of RFC 6937 §3.
+/// State of one window reduction, in segments. The fields are those of RFC 9937.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProportionalRateReduction {
-    /// `RecoverFS`: the window before the reduction.
+    /// `RecoverFS`. Deviation: the window before the reduction, which differs from the data in flight by the
+    /// segments that SACKs reported.
     recover_flight_size: u32,
     /// The window that the controller set.
     ssthresh: u32,
@@ -40,7 +41,7 @@ impl ProportionalRateReduction {
     }
 
     /// Updates the window for an ACK that newly delivers `delivered` segments and leaves
-    /// `in_flight`. `is_safe` (RFC 6937 §3) is true if the ACK advances the cumulative
+    /// `in_flight`. `is_safe` (`SafeACK`) is true if the ACK advances the cumulative
     /// acknowledgement and shows no further loss: slow start then applies, otherwise packet
     /// conservation.
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, is_safe: bool) {
