@@ -300,7 +300,7 @@ fn the_catalogue_lists_the_values_of_each_environment() {
     assert_eq!(value(0, "reliability.min_rto").default, Some(json!("200 ms")));
     let two = "5000000 B (1 Gb/s and an RTT of 40 ms), 50000000 B (10 Gb/s and an RTT of 40 ms)";
     assert_eq!(value(0, "queue.capacity").default, Some(json!(two)));
-    assert_eq!(value(2, "switch.pause").default, Some(json!({})));
+    assert_eq!(value(2, "switch.pause.alpha_by_rate").default, Some(json!(true)));
     assert_eq!(
         value(1, "switch.shared_buffer").default,
         Some(json!("12 MB (10 Gb/s), 32 MB (100 Gb/s)"))
