@@ -65,14 +65,20 @@ struct NetworkParts {
 impl Scenario {
     /// Builds the graph.
     pub(super) fn graph(&self) -> Result<Graph, Problem> {
-        let graph = self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
+        let mut graph =
+            self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
+        graph.follow_all(&self.rate_traces).map_err(|problem| problem.within("rate_traces"))?;
         if matches!(self.model, Model::Ideal(_))
             && let Some(link) =
                 graph.links.iter().find(|link| link.trace.is_some() || link.delays.is_some())
         {
-            let field = if link.trace.is_some() { "rate_trace" } else { "delay_trace" };
+            let field = match link.trace {
+                Some(_) if !self.rate_traces.is_empty() => "rate_traces",
+                Some(_) => "topology.rate_trace",
+                None => "topology.delay_trace",
+            };
             let message = "must be left out: an ideal shares out rates of links that do not change";
-            return Err(Problem::new(format!("topology.{field}"), message));
+            return Err(Problem::new(field, message));
         }
         Ok(graph)
     }

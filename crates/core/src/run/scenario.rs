@@ -11,7 +11,7 @@ use crate::base::schema::{
 };
 use crate::base::units::{Duration, Time};
 use crate::ideal::models;
-use crate::model::graph::Failure;
+use crate::model::graph::{Extent, Failure, LinkTrace};
 use crate::model::host_clock;
 use crate::model::packet::Format;
 use crate::network::routes::Routing;
@@ -139,6 +139,8 @@ crate::parameters! {
         pub host: host_clock::Config = defaults();
         /// Choice among equal-cost paths.
         pub routing: Routing = Routing::FlowHash;
+        /// Rates of links over time, in any topology and direction.
+        pub rate_traces: Vec<LinkTrace> = Vec::new();
         /// Failures of cables, and their repair.
         pub failures: Vec<Failure> = Vec::new();
         /// Delay after which routes avoid a failed cable, and use a repaired one again. The default is the
@@ -185,8 +187,13 @@ impl Scenario {
     /// Returns the queues at switches and at hosts: the given ones, or else those of this transport in the
     /// environment.
     pub(super) fn queues(&self, transport: &controllers::Config) -> [disciplines::Config; 2] {
-        let [switch, host] = self.environment.queues(transport, &self.topology);
+        let [switch, host] = self.environment.queues(transport, || self.extent());
         [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
+    }
+
+    /// Returns the extent of the network.
+    fn extent(&self) -> Result<Extent, Problem> {
+        environment::extent(&self.topology, &self.rate_traces)
     }
 
     /// Returns every transport with the field that names it, `transport` first.

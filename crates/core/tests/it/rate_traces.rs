@@ -1,7 +1,7 @@
 //! Links with a rate trace: arrival times computed by hand, utilisation and load, and equality of
 //! all engines.
 
-use crate::common::{assert_near, at_once, link, run, run_with_all_engines, try_run, with};
+use crate::common::{assert_near, at_once, graph, link, run, run_with_all_engines, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -75,4 +75,63 @@ fn all_engines_agree_on_a_trace() {
         "account": true,
     });
     assert_eq!(run_with_all_engines(&scenario)["counts"]["finished"], json!(12));
+}
+
+#[test]
+fn any_link_of_a_graph_follows_a_trace_in_one_direction() {
+    // Both links take 0.1 ms for a packet and have no delay, except the second in the direction of its trace.
+    let fct = |source, traced: &str| {
+        let rates = json!({ "name": "rates", "text": PAUSE });
+        let change = json!({
+            "topology": null,
+            "rate_traces": [{ "link": traced, "file": rates }],
+            "environment": "paper",
+        });
+        let mut scenario =
+            with(&at_once(&json!({}), &[(0.0, source, 1 - source, 960 * 20)]), change);
+        scenario["topology"] = graph("a,s,80 Mbps,0 us,,\ns,b,80 Mbps,0 us,,\n");
+        fct_ms(&run(&scenario))
+    };
+    let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
+    // From `a`: the first packet arrives at the switch at 0.1 ms, so 9.9 pass before the outage.
+    near(fct(0, "s->b"), 15.0 + 10.1 * 0.1);
+    // From `b`, ten before it and ten after it; the last then takes 0.1 ms to `a`.
+    near(fct(1, "b->s"), 15.0 + 10.0 * 0.1 + 0.1);
+    // The other direction is as without a trace: 21 times 0.1 ms.
+    near(fct(1, "s->b"), 2.1);
+}
+
+#[test]
+fn all_engines_agree_on_traces_of_hosts_and_switches() {
+    let rates = json!({ "name": "rates", "text": "1\n1\n1\n1\n1\n1\n1\n4\n4\n4\n4\n4\n9\n" });
+    let traces = ["host0->leaf0", "leaf0->spine1", "spine1->leaf0", "leaf1->host2"];
+    let flows: Vec<_> =
+        (0..12).map(|i| (f64::from(i) * 2e-3, i % 3, 3 - i % 2 * 3 % 3, 60_000)).collect();
+    let flows: Vec<_> = flows.into_iter().filter(|(_, from, to, _)| from != to).collect();
+    let scenario = json!({
+        "topology": {
+            "kind": "leaf_spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2,
+            "host_rate": "1 Gbps", "fabric_rate": "1 Gbps", "host_delay": "50 us",
+        },
+        "rate_traces": traces.map(|link| json!({ "link": link, "file": rates })),
+        "transport": "dctcp",
+        "workload": crate::common::flows(&flows),
+        "account": true,
+    });
+    assert_eq!(run_with_all_engines(&scenario)["counts"]["finished"], json!(flows.len()));
+}
+
+#[test]
+fn queues_of_the_internet_fit_the_traced_rate() {
+    // One bandwidth-delay product: 2 Gb/s * 2 * 20 ms / 8 = 10 MB.
+    let rates = json!({ "name": "rates", "text": "time_s,rate_bps\n0,1e9\n1,2e9\n" });
+    let scenario = json!({
+        "environment": "internet",
+        "topology": { "kind": "link", "delay": "20 ms", "rate": "10 Gbps" },
+        "transport": "cubic",
+        "workload": crate::common::flows(&[(0.0, 0, 1, 1000)]),
+    });
+    let traces = |links: [&str; 2]| links.map(|link| json!({ "link": link, "file": rates }));
+    let traced = with(&scenario, json!({ "rate_traces": traces(["left->right", "right->left"]) }));
+    assert_eq!(run(&traced).summary["queues"][0]["switch"]["capacity"], json!("10 MB"));
 }

@@ -3,6 +3,7 @@
 mod delay_trace;
 mod extent;
 mod failures;
+mod link_trace;
 mod loss;
 mod paths;
 mod rate_trace;
@@ -10,6 +11,7 @@ mod rate_trace;
 pub use self::delay_trace::DelayTrace;
 pub use self::extent::Extent;
 pub use self::failures::{Change, Failure, LinkState};
+pub use self::link_trace::LinkTrace;
 pub use self::loss::{Bursts, Loss, Victim};
 pub use self::paths::Paths;
 pub(crate) use self::paths::Split;

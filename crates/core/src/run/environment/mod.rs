@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{Parameter, Problem, table};
 use crate::base::units::{Duration, Rate};
+use crate::model::graph::LinkTrace;
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
 use crate::topology::{self, Extent};
@@ -80,8 +81,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     if given == Environment::Paper {
         return Ok(());
     }
-    let topology = topology::Config::read(&scenario["topology"]);
-    let Ok(extent) = topology.and_then(|topology| topology.extent()) else { return Ok(()) };
+    let Ok(extent) = extent_of(scenario) else { return Ok(()) };
     let environment =
         if given == Environment::Automatic { chosen(scenario, &extent) } else { given };
     scenario["environment"] = environment.show();
@@ -103,6 +103,27 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Returns the extent of a scenario's network.
+fn extent_of(scenario: &Value) -> Result<Extent, Problem> {
+    let traces = match &scenario["rate_traces"] {
+        Value::Null => Vec::new(),
+        traces => Vec::<LinkTrace>::read(traces)?,
+    };
+    extent(&topology::Config::read(&scenario["topology"])?, &traces)
+}
+
+/// Returns the extent of a network some of whose links follow rate traces.
+pub(super) fn extent(topology: &topology::Config, traces: &[LinkTrace]) -> Result<Extent, Problem> {
+    let extent = topology.extent()?;
+    if traces.is_empty() {
+        return Ok(extent);
+    }
+    // Rates do not depend on the seed.
+    let mut graph = topology.graph(0)?;
+    graph.follow_all(traces)?;
+    Ok(Extent { longest_delay: extent.longest_delay, ..graph.extent() })
 }
 
 /// Removes defaults that contradict explicit values: a switch drops or pauses, and QUIC measures exactly.
@@ -284,11 +305,13 @@ impl Environment {
     pub(super) fn queues(
         self,
         transport: &controllers::Config,
-        topology: &topology::Config,
+        extent: impl FnOnce() -> Result<Extent, Problem>,
     ) -> [disciplines::Config; 2] {
         let queues = [transport.queue(), transport.host_queue()];
-        let extent = topology.extent().ok().filter(|_| self != Self::Paper);
-        let Some(defaults) = extent.and_then(|extent| self.defaults(&extent)) else {
+        if self == Self::Paper {
+            return queues;
+        }
+        let Some(defaults) = extent().ok().and_then(|extent| self.defaults(&extent)) else {
             return queues;
         };
         let adapt = |queue: disciplines::Config, capacity: Option<Value>| {
