@@ -33,6 +33,14 @@ impl Table {
         let columns: Vec<String> = header.iter().map(str::to_owned).collect();
         let line = header.position().map_or(1, csv::Position::line);
         let problem = |message: String| at(&file.name, line, &message);
+        let is_known = |name: &String| required.iter().chain(optional).any(|known| known == name);
+        if !columns.iter().any(is_known) {
+            return Err(problem(format!(
+                "the first line must name the columns {}; `sojourn import` converts files of other \
+                 tools",
+                required.join(", ")
+            )));
+        }
         for (i, column) in columns.iter().enumerate() {
             let known = required.iter().chain(optional).copied();
             if !known.clone().any(|name| name == column) {
