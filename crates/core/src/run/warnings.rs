@@ -41,6 +41,7 @@ impl Scenario {
             .into_iter()
             .chain(self.transport_warnings())
             .chain(self.rate_warning(graph, queues))
+            .chain(self.workload_warnings())
             .chain(self.timeout_warnings())
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(retransmission_warning(simulation))
@@ -137,6 +138,12 @@ impl Scenario {
             let lines = warnings.unwrap_or_default().into_iter();
             lines.map(move |line| format!("{field}: {line}"))
         })
+    }
+
+    /// Warns of the workload's assumptions.
+    fn workload_warnings(&self) -> impl Iterator<Item = String> {
+        let warnings = self.workload.warnings(&self.packet);
+        warnings.into_iter().map(|warning| format!("workload.{warning}"))
     }
 
     /// Warns of timeouts that expire before the first ACK can arrive.

@@ -93,6 +93,19 @@ pub trait Workload {
     fn default_end(&self) -> Option<Time> {
         None
     }
+
+    /// Returns warnings of assumptions, each with its field.
+    fn warnings(&self, _format: &Format) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Returns the warnings of size distributions, each with the field of its distribution.
+pub(crate) fn size_warnings(fields: &[(&str, &sizes::Config)], format: &Format) -> Vec<String> {
+    let warning = |(field, sizes): &(&str, &sizes::Config)| {
+        sizes.warning(format).map(|warning| format!("{field}: {warning}"))
+    };
+    fields.iter().filter_map(warning).collect()
 }
 
 impl WorkloadContext<'_> {

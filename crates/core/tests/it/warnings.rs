@@ -186,3 +186,24 @@ fn targets_below_the_base_rtt() {
         assert!(!warnings(&above).iter().any(|line| line.contains(&words)));
     }
 }
+
+#[test]
+fn sizes_whose_unit_is_a_guess() {
+    let sizes = json!({ "name": "sizes.tcl", "text": "70 1 0\n70 1 0.25\n150 1 0.75\n1500 1 1\n" });
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 4 }, "transport": "dctcp", "time_limit": "100 ms",
+        "workload": {
+            "kind": "poisson", "load": 0.1, "flows": 10,
+            "sizes": { "kind": "empirical", "file": sizes },
+        },
+    });
+    let words = "workload.sizes: the first of three columns of sizes.tcl counts packets";
+    assert_warns(&scenario, words, json!({ "workload": { "sizes": { "unit": "bytes" } } }));
+    let parts = json!({ "workload": { "kind": "mixed", "parts": [scenario["workload"]] } });
+    let words = "workload.parts[0].sizes: the first of three columns";
+    let mixed = with(&json!({ "topology": scenario["topology"], "transport": "dctcp" }), parts);
+    let remedy = json!({ "workload": { "kind": "mixed", "parts": [
+        { "kind": "permutation", "size": "1 KB" },
+    ] } });
+    assert_warns(&mixed, words, remedy);
+}

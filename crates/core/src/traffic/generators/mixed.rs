@@ -7,6 +7,7 @@ use crate::base::random::mix;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::{Connection, FlowSpec, Reply};
+use crate::model::packet::Format;
 use crate::traffic::{
     Demand, Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
 };
@@ -109,6 +110,13 @@ impl Workload for Config {
 
     fn default_end(&self) -> Option<Time> {
         self.parts.iter().filter_map(|part| part.default_end()).max()
+    }
+
+    fn warnings(&self, format: &Format) -> Vec<String> {
+        let of_part = |(i, part): (usize, &super::Config)| {
+            part.warnings(format).into_iter().map(move |warning| format!("parts[{i}].{warning}"))
+        };
+        self.parts.iter().enumerate().flat_map(of_part).collect()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::traffic::host_pairs::{HostPairs, PairSampler};
 use crate::traffic::sizes;
 use crate::traffic::{
     FlowStream, Workload, WorkloadContext, WorkloadEstimate, connection_in_turn, flow_between,
+    size_warnings,
 };
 
 crate::parameters! {
@@ -142,6 +143,10 @@ impl Workload for Config {
     fn default_end(&self) -> Option<Time> {
         let has_default = self.stop.is_none() && self.flows.is_none();
         has_default.then(|| arrivals_end(self.start, None, None))
+    }
+
+    fn warnings(&self, format: &Format) -> Vec<String> {
+        size_warnings(&[("sizes", &self.sizes)], format)
     }
 }
 

@@ -4,9 +4,10 @@ use crate::base::random::Random;
 use crate::base::schema::{Problem, fraction, positive};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::Reply;
+use crate::model::packet::Format;
 use crate::traffic::rpc_calls::{self, Call, CallPattern};
 use crate::traffic::sizes::{self, SizeDistribution};
-use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate};
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, size_warnings};
 
 crate::parameters! {
     /// Storage: clients read and write blocks. A read is a small request and a block in response; a
@@ -59,6 +60,10 @@ impl Workload for Config {
 
     fn default_end(&self) -> Option<Time> {
         self.pattern.default_end()
+    }
+
+    fn warnings(&self, format: &Format) -> Vec<String> {
+        size_warnings(&[("blocks", &self.blocks)], format)
     }
 }
 

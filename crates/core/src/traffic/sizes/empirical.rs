@@ -23,19 +23,33 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// Unit of the sizes of a CDF.
+    pub enum SizeUnit {
+        /// Bytes.
+        Bytes = "bytes",
+        /// Packets.
+        Packets = "packets",
+    }
+}
+
 crate::parameters! {
     /// An empirical CDF, linear between its points.
     ///
     /// A file has one row per point, separated by commas or white space: `size cumulative`, in
     /// bytes, or ns-2's `packets 1 cumulative`. An optional first line, `bytes,cumulative` or
-    /// `packets,cumulative`, selects the unit. The last cumulative value is 1, or 100 for percent.
-    /// The probability at or below the first point, and of each vertical step, belongs to exactly
-    /// that size. Lines that start with `#` are comments.
+    /// `packets,cumulative`, selects the unit, or `unit` does. Three columns without either count
+    /// packets, with a warning: some tools count bytes there. The last cumulative value is 1, or 100
+    /// for percent. The probability at or below the first point, and of each vertical step, belongs
+    /// to exactly that size. Lines that start with `#` are comments.
     pub struct Config {
         /// Name of a published distribution.
         pub table: Option<PublishedTable> = None;
         /// A CDF file, instead of `table`.
         pub file: Option<File> = None;
+        /// Unit of the sizes in `file`; if not given, that of its first line, or else bytes for two
+        /// columns and packets for three.
+        pub unit: Option<SizeUnit> = None;
         /// Payload of one packet of a CDF in packets; if not given, the payload of the scenario's
         /// packets.
         pub packet: Option<Bytes> = None, where positive_if_given;
@@ -45,6 +59,9 @@ crate::parameters! {
     check |config| {
         if config.table.is_some() == config.file.is_some() {
             return Err(Problem::new("table", "give either `table` or `file`"));
+        }
+        if config.unit.is_some() && config.file.is_none() {
+            return Err(Problem::new("unit", "goes with `file`, not with `table`"));
         }
         config.points().map(|_| ())
     }
@@ -65,7 +82,20 @@ impl PublishedTable {
 impl Config {
     fn points(&self) -> Result<CdfTable, Problem> {
         match (&self.table, &self.file) {
-            (_, Some(file)) => CdfTable::parse(&file.name, &file.text),
+            (_, Some(file)) => {
+                let mut table = CdfTable::parse(&file.name, &file.text)?;
+                if let Some(unit) = self.unit {
+                    let in_packets = unit == SizeUnit::Packets;
+                    if table.named_unit.is_some_and(|named| named != unit) {
+                        let message =
+                            format!("the first line of {} names the other unit", file.name);
+                        return Err(Problem::new("unit", message));
+                    }
+                    table.in_packets = in_packets;
+                    table.named_unit = Some(unit);
+                }
+                Ok(table)
+            }
             (Some(table), None) => CdfTable::parse("a published distribution", table.text()),
             (None, None) => unreachable!("checked when the scenario is read"),
         }
@@ -74,7 +104,7 @@ impl Config {
 
 impl FlowSizes for Config {
     fn distribution(&self, format: &Format) -> Result<Box<dyn SizeDistribution>, Problem> {
-        let CdfTable { mut points, in_packets } = self.points()?;
+        let CdfTable { mut points, in_packets, .. } = self.points()?;
         let packet = self.packet.unwrap_or(format.payload);
         let step = if self.whole_packets.unwrap_or(in_packets) { packet } else { Bytes(1) };
         let unit = if in_packets { packet } else { Bytes(1) };
@@ -82,6 +112,20 @@ impl FlowSizes for Config {
             point.size *= unit.0 as f64 / step.0 as f64;
         }
         Ok(Box::new(Empirical { points, step }))
+    }
+
+    fn warning(&self, format: &Format) -> Option<String> {
+        let name = &self.file.as_ref()?.name;
+        let table = self.points().ok().filter(|table| table.named_unit.is_none())?;
+        if !table.in_packets {
+            return None;
+        }
+        let (packet, mean) =
+            (self.packet.unwrap_or(format.payload), self.distribution(format).ok()?.mean());
+        Some(format!(
+            "the first of three columns of {name} counts packets of {packet}, as in ns-2 (mean \
+             {mean:.0} B); give `unit = \"packets\"`, or `unit = \"bytes\"`"
+        ))
     }
 }
 
@@ -96,13 +140,15 @@ struct CdfPoint {
 struct CdfTable {
     points: Vec<CdfPoint>,
     in_packets: bool,
+    /// Unit that the file names.
+    named_unit: Option<SizeUnit>,
 }
 
 impl CdfTable {
     fn parse(file: &str, text: &str) -> Result<Self, Problem> {
         let mut points: Vec<CdfPoint> = Vec::new();
         let mut columns = 0;
-        let mut in_packets = None;
+        let mut named_unit = None;
         let mut last = 1;
         for (line, text) in (1..).zip(text.lines()) {
             let problem = |message: &str| Err(at(file, line, message));
@@ -112,7 +158,8 @@ impl CdfTable {
                 [] => continue,
                 [first, ..] if first.starts_with('#') => continue,
                 [unit @ ("bytes" | "packets"), "cumulative"] if points.is_empty() => {
-                    in_packets = Some(unit == "packets");
+                    let in_packets = unit == "packets";
+                    named_unit = Some(if in_packets { SizeUnit::Packets } else { SizeUnit::Bytes });
                     continue;
                 }
                 _ => (),
@@ -124,7 +171,10 @@ impl CdfTable {
                 );
             };
             let ([size, cumulative] | [size, _, cumulative]) = numbers[..] else {
-                return problem("expected `size cumulative`, or `packets 1 cumulative`");
+                return problem(
+                    "expected `size cumulative`, or `packets 1 cumulative`; `sojourn import` converts \
+                     files of other tools",
+                );
             };
             if columns != 0 && columns != cells.len() {
                 return problem(&format!("{} columns, but {columns} above", cells.len()));
@@ -147,7 +197,8 @@ impl CdfTable {
         for point in &mut points {
             point.cumulative /= total;
         }
-        Ok(Self { points, in_packets: in_packets.unwrap_or(columns == 3) })
+        let in_packets = named_unit.map_or(columns == 3, |unit| unit == SizeUnit::Packets);
+        Ok(Self { points, in_packets, named_unit })
     }
 }
 
@@ -249,6 +300,26 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_three_columns_can_count_bytes_and_warns_of_packets() {
+        // 0.25 * 70 + 0.5 * 110 + 0.25 * 825 = 278.75 B, between 0 and 1 more by rounding up.
+        let text = "70 1 0\n70 1 0.25\n150 1 0.75\n1500 1 1\n";
+        let open = |unit: Option<&str>| {
+            let file = json!({"name": "sizes.tcl", "text": text});
+            let unit = unit.map_or(json!("none"), |unit| json!(unit));
+            let config = Config::read(&json!({"file": file, "unit": unit})).unwrap();
+            let format = Format { payload: Bytes(1000), ..defaults() };
+            (config.distribution(&format).unwrap().mean(), config.warning(&format))
+        };
+        let (bytes, warning) = open(Some("bytes"));
+        assert!((278.75..279.75).contains(&bytes) && warning.is_none(), "{bytes} {warning:?}");
+        let (packets, warning) = open(Some("packets"));
+        assert!((278_750.0..279_750.0).contains(&packets) && warning.is_none(), "{packets}");
+        let (guessed, warning) = open(None);
+        assert!(guessed.to_bits() == packets.to_bits());
+        assert!(warning.unwrap().starts_with("the first of three columns of sizes.tcl counts"));
+    }
+
+    #[test]
     fn errors_name_file_and_line() {
         let error = |text| parse(text).unwrap_err().to_string();
         insta::assert_snapshot!(
@@ -265,6 +336,15 @@ mod tests {
                 error("1 2 3 4"),
                 Config::read(&json!({})).unwrap_err().to_string(),
                 Config::read(&json!({"table": "websearch"})).unwrap_err().to_string(),
+                Config::read(&json!({"table": "web_search", "unit": "bytes"}))
+                    .unwrap_err()
+                    .to_string(),
+                Config::read(&json!({
+                    "file": {"name": "my.cdf", "text": "bytes,cumulative\n1 0\n2 1\n"},
+                    "unit": "packets",
+                }))
+                .unwrap_err()
+                .to_string(),
             ]
             .join("\n")
         );

@@ -16,6 +16,11 @@ use crate::model::packet::Format;
 pub trait FlowSizes {
     /// Returns the distribution, for packets with the sizes in `format`.
     fn distribution(&self, format: &Format) -> Result<Box<dyn SizeDistribution>, Problem>;
+
+    /// Returns a warning of an assumption on the sizes, if there is one.
+    fn warning(&self, _format: &Format) -> Option<String> {
+        None
+    }
 }
 
 /// Distribution of a flow size in whole bytes, at least one.
