@@ -46,16 +46,24 @@ pub struct FlowStream {
     pub has_connections: bool,
     /// The flows, in order of start. Flow IDs are 0, 1, 2 …, except in workloads with dependencies.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
-    /// Flows that start when other flows are delivered, if any.
+    /// Flows that start when other flows are delivered or acknowledged, if any.
     pub dependencies: Option<Box<dyn Dependencies>>,
 }
 
-/// Flows that depend on other flows: RPC responses, and the next requests of a closed loop.
+/// Flows that depend on other flows: RPC responses, the next requests of a closed loop, and flows
+/// after others in a trace.
+///
+/// A host knows only of the flows that it sends or receives, so a flow depends on those of its own
+/// source. New flows are appended to `next`. They start at `now` or later. Their IDs are unique and
+/// depend on the workload alone.
 pub trait Dependencies: Send {
-    /// Returns the flow that follows `delivered`, which has just been delivered. The new flow
-    /// starts at `now` or later. Its source is the target of `delivered`. Its ID is unique and
-    /// depends on the workload alone.
-    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time) -> Option<FlowSpec>;
+    /// Starts the flows that follow `delivered`, which has just been delivered. Their source is the
+    /// target of `delivered`.
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>);
+
+    /// Starts the flows that follow `sent`, whose sender has just closed: all its data are
+    /// acknowledged, or it was terminated. Their source is the source of `sent`.
+    fn on_sent(&mut self, _sent: &FlowSpec, _now: Time, _next: &mut Vec<FlowSpec>) {}
 }
 
 /// Parameters of a workload generator.

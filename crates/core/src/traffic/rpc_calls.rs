@@ -337,14 +337,15 @@ struct CallDependencies {
 }
 
 impl Dependencies for CallDependencies {
-    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time) -> Option<FlowSpec> {
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
         let Some(Reply { size, service, class }) = delivered.reply else {
-            let closed_loop = self.closed_loop.as_mut()?;
-            return closed_loop
-                .next_request(delivered.id / 2 + closed_loop.callers.len() as u64, now);
+            let Some(closed_loop) = &mut self.closed_loop else { return };
+            let call = delivered.id / 2 + closed_loop.callers.len() as u64;
+            next.extend(closed_loop.next_request(call, now));
+            return;
         };
         let start = self.servers.completion_time(delivered.target, service, now);
-        Some(FlowSpec {
+        next.push(FlowSpec {
             id: delivered.id + 1,
             size: Some(size),
             class,
@@ -353,6 +354,6 @@ impl Dependencies for CallDependencies {
                 .connection
                 .map(|connection| Connection { from_server: true, ..connection }),
             ..flow_between(delivered.target, delivered.source, start)
-        })
+        });
     }
 }

@@ -10,6 +10,7 @@ mod deadlines;
 mod deadlocks;
 mod delay_laws;
 mod delay_traces;
+mod dependent_flows;
 mod engines;
 mod errors;
 mod explicit_rates;

@@ -64,6 +64,11 @@ impl Table {
         Ok(Self { file, columns, reader, cells })
     }
 
+    /// Returns true if the table has this column.
+    pub(crate) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|name| name == column)
+    }
+
     /// The next row; none after the last.
     pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, Problem> {
         let Self { file, columns, reader, cells } = self;

@@ -135,7 +135,7 @@ impl Simulation<'_> {
         {
             flow.completed_at = self.scheduler.now();
             stream.complete += 1;
-            self.pending_flows.announce_dependent(&flow.spec, &mut self.scheduler)?;
+            self.pending_flows.on_delivery(&flow.spec, &mut self.scheduler)?;
         }
         Ok(())
     }

@@ -38,6 +38,10 @@ impl Simulation<'_> {
         if sender_end.closed_at == Time::NEVER {
             sender_end.closed_at = self.scheduler.now();
             let (source, target) = (shared.spec.source, shared.spec.target);
+            let announced = self.pending_flows.on_sent(&shared.spec, &mut self.scheduler);
+            announced.unwrap_or_else(|problem| {
+                unreachable!("the numbers of a trace are few: {problem}")
+            });
             self.active_senders[source as usize] -= 1;
             if let Some(path_state) = sender_end.controller.cached_state() {
                 self.path_states.insert((source, target), path_state);

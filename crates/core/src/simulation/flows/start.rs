@@ -7,7 +7,7 @@ use super::ends::{PacketCounts, ReceiverEnd, SenderEnd, SharedState};
 use crate::base::random::mix;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::flow::FlowSpec;
+use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::packet::FlowNumber;
 use crate::record::rtts::{RttProbes, RttTrace};
@@ -35,6 +35,8 @@ pub(in crate::simulation) struct PendingFlows {
     /// Announced flows by number.
     announced: BTreeMap<FlowNumber, FlowSpec>,
     dependencies: Option<Box<dyn Dependencies>>,
+    /// Flows that follow the one that has just ended; empty between events.
+    following: Vec<FlowSpec>,
 }
 
 impl PendingFlows {
@@ -51,7 +53,8 @@ impl PendingFlows {
             if partition.has_others() { Box::new(flows.filter(is_local)) } else { flows };
         let next = flows.next();
         let (announced_until, announced) = (Time::ZERO, BTreeMap::new());
-        Self { classes, load, flows, next, announced_until, announced, dependencies }
+        let following = Vec::new();
+        Self { classes, load, flows, next, announced_until, announced, dependencies, following }
     }
 
     /// Returns true if all flows have started.
@@ -124,20 +127,41 @@ impl PendingFlows {
         Ok(())
     }
 
-    /// Announces the flow that depends on the delivery of another, if there is one.
-    pub(in crate::simulation) fn announce_dependent(
+    /// Announces the flows that follow the delivery of another.
+    pub(in crate::simulation) fn on_delivery(
         &mut self,
-        ended: &FlowSpec,
+        delivered: &FlowSpec,
         scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let next = self
-            .dependencies
-            .as_mut()
-            .and_then(|dependencies| dependencies.on_delivery(ended, scheduler.now()));
-        let Some(next) = next else { return Ok(()) };
-        // The event goes to the queue of the current node, which is the target of `ended`.
-        debug_assert_eq!(next.source, ended.target, "source of flow {}", next.id);
-        self.announce(next, scheduler)
+        let Some(dependencies) = &mut self.dependencies else { return Ok(()) };
+        dependencies.on_delivery(delivered, scheduler.now(), &mut self.following);
+        self.announce_following(delivered.target, scheduler)
+    }
+
+    /// Announces the flows that follow the end of a sender.
+    pub(in crate::simulation) fn on_sent(
+        &mut self,
+        sent: &FlowSpec,
+        scheduler: &mut Scheduler,
+    ) -> Result<(), Problem> {
+        let Some(dependencies) = &mut self.dependencies else { return Ok(()) };
+        dependencies.on_sent(sent, scheduler.now(), &mut self.following);
+        self.announce_following(sent.source, scheduler)
+    }
+
+    /// Announces the flows in `following`. Events go to the queue of the current node, which is their source.
+    fn announce_following(
+        &mut self,
+        source: HostId,
+        scheduler: &mut Scheduler,
+    ) -> Result<(), Problem> {
+        let mut following = std::mem::take(&mut self.following);
+        for spec in following.drain(..) {
+            debug_assert_eq!(spec.source, source, "source of flow {}", spec.id);
+            self.announce(spec, scheduler)?;
+        }
+        self.following = following;
+        Ok(())
     }
 }
 
@@ -294,7 +318,7 @@ impl Simulation<'_> {
     /// Handles the delivery of all payload of a flow.
     pub(in crate::simulation) fn on_complete(&mut self, slot: usize) -> Result<(), Problem> {
         let Some(shared) = &self.flows.shared[slot] else { return Ok(()) };
-        self.pending_flows.announce_dependent(&shared.spec, &mut self.scheduler)
+        self.pending_flows.on_delivery(&shared.spec, &mut self.scheduler)
     }
 }
 

@@ -185,11 +185,31 @@ struct PartDependencies {
 struct MixedDependencies(Vec<PartDependencies>);
 
 impl Dependencies for MixedDependencies {
-    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time) -> Option<FlowSpec> {
-        let part = (delivered.id % self.0.len() as u64) as usize;
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
+        self.of_part(delivered, next, |part, flow, next| part.on_delivery(flow, now, next));
+    }
+
+    fn on_sent(&mut self, sent: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
+        self.of_part(sent, next, |part, flow, next| part.on_sent(flow, now, next));
+    }
+}
+
+impl MixedDependencies {
+    /// Starts the flows that follow a flow in its part.
+    fn of_part(
+        &mut self,
+        flow: &FlowSpec,
+        next: &mut Vec<FlowSpec>,
+        start: impl FnOnce(&mut dyn Dependencies, &FlowSpec, &mut Vec<FlowSpec>),
+    ) {
+        let part = (flow.id % self.0.len() as u64) as usize;
         let PartDependencies { ids, dependencies } = &mut self.0[part];
-        let next = dependencies.as_mut()?.on_delivery(&ids.to_local(delivered), now)?;
-        Some(ids.to_global(next))
+        let Some(dependencies) = dependencies else { return };
+        let first = next.len();
+        start(&mut **dependencies, &ids.to_local(flow), next);
+        for flow in &mut next[first..] {
+            *flow = ids.to_global(*flow);
+        }
     }
 }
 

@@ -108,9 +108,11 @@ fn all_flows(
     let ends = |flow: &FlowSpec| (flow.start + fct(flow), flow.id);
     waiting.extend(stream.flows.map(|flow| (ends(&flow), flow)));
     while let Some(((now, id), flow)) = waiting.pop_first() {
-        if let Some(next) =
-            dependencies.as_mut().and_then(|dependencies| dependencies.on_delivery(&flow, now))
-        {
+        let mut following = Vec::new();
+        if let Some(dependencies) = &mut dependencies {
+            dependencies.on_delivery(&flow, now, &mut following);
+        }
+        for next in following {
             assert!(next.start >= now);
             assert_eq!(next.source, flow.target, "source of flow {}", next.id);
             waiting.insert(ends(&next), next);

@@ -8,17 +8,24 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::traffic::check_hosts;
 use crate::traffic::{
-    FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, connection_in_turn,
-    flow_between,
+    Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
+    connection_in_turn, flow_between,
 };
 
 crate::parameters! {
     /// Flows from a CSV file with one row per flow, in order of start.
     ///
     /// Columns: `start_s` (seconds), `source`, `target` (number or name of a host), `size_bytes`,
-    /// and optionally `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
-    /// read exactly and rounded to the nearest picosecond. Lines that start with `#` are comments.
-    /// There may be up to 1024 classes and any number of rows; rows are read when the flow is due.
+    /// and optionally `class`, `deadline_s` (seconds from the start), `after` and `after_count`.
+    /// Times are decimal numbers, read exactly and rounded to the nearest picosecond. Lines that
+    /// start with `#` are comments. There may be up to 1024 classes and any number of rows; rows
+    /// are read when the flow is due.
+    ///
+    /// `after` contains flows above, separated by blanks, by number: the first row is flow 0. The
+    /// flow starts `start_s` after the last of them has ended, or as many as `after_count` states.
+    /// Each is a flow that the source itself sent, which ends when all its data are acknowledged,
+    /// or received, which ends when they are delivered. Rows with `after` are kept in memory and
+    /// need no order of start.
     pub struct Config {
         /// The table of flows.
         pub file: File;
@@ -31,7 +38,10 @@ crate::parameters! {
 }
 
 const REQUIRED: [&str; 4] = ["start_s", "source", "target", "size_bytes"];
-const OPTIONAL: [&str; 2] = ["class", "deadline_s"];
+const OPTIONAL: [&str; 4] = ["class", "deadline_s", "after", "after_count"];
+
+/// Bytes of a row with `after`, in two maps.
+const STORED_ROW: f64 = 300.0;
 
 impl Workload for Config {
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
@@ -39,29 +49,42 @@ impl Workload for Config {
         // may have more rows than fit in memory.
         let mut reader = TraceReader::new(self, context)?;
         let (mut before, mut has_deadlines) = (None, false);
-        while let Some(flow) = reader.next_flow(before)? {
-            before = Some(flow.start);
+        let mut following = Following::default();
+        while let Some(TraceRow { flow, after, count }) = reader.next_row(before)? {
             has_deadlines |= flow.deadline.is_some();
+            if after.is_empty() {
+                before = Some(flow.start);
+            } else {
+                following.insert(flow, &after, count);
+            }
         }
-        if before.is_none() {
+        if reader.rows == 0 {
             return Err(Problem::new("file", format!("{}: no flows", self.file.name)));
         }
-        let mut flows = TraceReader::new(self, context)?;
+        if self.connections.is_some() && !following.waiting.is_empty() {
+            let message =
+                "does not go with flows `after` others, which have connections of their own";
+            return Err(Problem::new("connections", message));
+        }
+        let mut rows = TraceReader::new(self, context)?;
         let connections = self.connections;
-        let next = move |id| {
-            let flow = flows
-                .next_flow(None)
-                .unwrap_or_else(|_| unreachable!("validated in the first pass"));
-            let connection = connection_in_turn(connections, id);
-            flow.map(|flow| FlowSpec { id, connection, ..flow })
+        let next_independent = move || loop {
+            let row = rows.next_row(None);
+            let row = row.unwrap_or_else(|_| unreachable!("validated in the first pass"))?;
+            if row.after.is_empty() {
+                let connection = connection_in_turn(connections, row.flow.id);
+                return Some(FlowSpec { connection, ..row.flow });
+            }
         };
+        let dependencies: Option<Box<dyn Dependencies>> =
+            if following.waiting.is_empty() { None } else { Some(Box::new(following)) };
         Ok(FlowStream {
             classes: reader.classes.names,
             load: String::new(),
             has_deadlines,
             has_connections: connections.is_some(),
-            flows: Box::new((0..).map_while(next)),
-            dependencies: None,
+            flows: Box::new(std::iter::from_fn(next_independent)),
+            dependencies,
         })
     }
 
@@ -74,11 +97,12 @@ impl Workload for Config {
             File::of(&self.file.name, format!("{header}\n{}\n", last.unwrap_or_default()));
         // Errors in the first or last row are reported when the whole file is read.
         let reader = TraceReader::new(&Self { file: first_and_last, ..self.clone() }, context);
-        let last = reader.and_then(|mut reader| reader.next_flow(None)).ok().flatten();
-        let last = last.map_or(Time::ZERO, |flow| flow.start);
-        // Sizes are unknown here, and no flow is stored before the run.
+        let last = reader.and_then(|mut reader| reader.next_row(None)).ok().flatten();
+        let last = last.map_or(Time::ZERO, |row| row.flow.start);
+        // Sizes are unknown here, and only flows after others are stored before the run.
+        let has_after = header.split(',').any(|column| column.trim() == "after");
         Ok(WorkloadEstimate {
-            stored_bytes: 0.0,
+            stored_bytes: if has_after { flows * STORED_ROW } else { 0.0 },
             ..WorkloadEstimate::from_list(flows, 0.0, Time::ZERO, last)
         })
     }
@@ -91,31 +115,130 @@ struct TraceReader {
     hosts: BTreeMap<String, HostId>,
     class: String,
     classes: FlowClasses,
+    /// Number of rows read.
+    rows: u64,
+    /// Source and target of each row, if the file has a column `after`.
+    ends: Option<Vec<(HostId, HostId)>>,
+}
+
+/// A row of the file.
+struct TraceRow {
+    flow: FlowSpec,
+    /// Flows after which this one starts; its start is then counted from their end.
+    after: Vec<u64>,
+    /// Number of them that must have ended.
+    count: usize,
 }
 
 impl TraceReader {
     fn new(config: &Config, context: &WorkloadContext<'_>) -> Result<Self, Problem> {
         let hosts = 0..context.graph.host_count();
+        let table = Table::open(&config.file, &REQUIRED, &OPTIONAL)?;
+        let ends = table.has("after").then(Vec::new);
         Ok(Self {
-            table: Table::open(&config.file, &REQUIRED, &OPTIONAL)?,
+            table,
             hosts: hosts.map(|host| (context.graph.host_name(host).to_owned(), host)).collect(),
             class: config.class.clone(),
             classes: FlowClasses::default(),
+            rows: 0,
+            ends,
         })
     }
 
-    /// Returns the next flow, which must not start before `before`.
-    fn next_flow(&mut self, before: Option<Time>) -> Result<Option<FlowSpec>, Problem> {
-        let Self { table, hosts, class, classes } = self;
+    /// Returns the next row. A flow that does not follow others must not start before `before`.
+    fn next_row(&mut self, before: Option<Time>) -> Result<Option<TraceRow>, Problem> {
+        let Self { table, hosts, class, classes, rows, ends } = self;
         let Some(row) = table.next_row()? else { return Ok(None) };
-        let flow = read(&row, hosts)?;
-        if let Some(before) = before.filter(|before| flow.start < *before) {
+        let flow = FlowSpec { id: *rows, ..read(&row, hosts)? };
+        *rows += 1;
+        let after = after(&row, &flow, ends.as_deref())?;
+        let count = row.value("after_count")?.unwrap_or(after.len() as u64) as usize;
+        if count > after.len() || (count == 0 && !after.is_empty()) {
+            let message = format!("must be from 1 to {}, the flows in `after`", after.len());
+            return Err(row.problem("after_count", &message));
+        }
+        if let Some(ends) = ends {
+            ends.push((flow.source, flow.target));
+        }
+        if let Some(before) = before.filter(|before| after.is_empty() && flow.start < *before) {
             let message = format!("{} is before {before}, the row above", flow.start);
             return Err(row.problem("start_s", &message));
         }
         let class = classes.index(row.get("class").unwrap_or(class));
         let class = class.map_err(|problem| row.problem(&problem.field, &problem.message))?;
-        Ok(Some(FlowSpec { class, ..flow }))
+        Ok(Some(TraceRow { flow: FlowSpec { class, ..flow }, after, count }))
+    }
+}
+
+/// Returns the flows after which a flow starts, each once.
+fn after(
+    row: &Row<'_>,
+    flow: &FlowSpec,
+    ends: Option<&[(HostId, HostId)]>,
+) -> Result<Vec<u64>, Problem> {
+    let mut after = Vec::new();
+    let (Some(text), Some(ends)) = (row.get("after"), ends) else { return Ok(after) };
+    for word in text.split_whitespace() {
+        let number = word.parse().ok().filter(|number: &u64| *number < flow.id);
+        let Some(number) = number else {
+            let message = format!("expected numbers of flows above, the first is 0, not `{word}`");
+            return Err(row.problem("after", &message));
+        };
+        let (source, target) = ends[number as usize];
+        if source != flow.source && target != flow.source {
+            let message = format!(
+                "flow {number} is neither sent nor received by this flow's source, which cannot \
+                 know of its end"
+            );
+            return Err(row.problem("after", &message));
+        }
+        after.push(number);
+    }
+    after.sort_unstable();
+    after.dedup();
+    Ok(after)
+}
+
+/// Flows that start after others.
+#[derive(Default)]
+struct Following {
+    /// Flows that wait, by number, each with the number of ends that it waits for. Their start is
+    /// counted from the last of these.
+    waiting: BTreeMap<u64, (usize, FlowSpec)>,
+    /// Numbers of the flows that wait for a flow.
+    followers: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Following {
+    fn insert(&mut self, flow: FlowSpec, after: &[u64], count: usize) {
+        for before in after {
+            self.followers.entry(*before).or_default().push(flow.id);
+        }
+        self.waiting.insert(flow.id, (count, flow));
+    }
+
+    /// Starts the flows of `source` that waited for the end of this flow only.
+    fn on_end(&mut self, ended: u64, source: HostId, now: Time, next: &mut Vec<FlowSpec>) {
+        for number in self.followers.get(&ended).into_iter().flatten() {
+            let Some((count, flow)) = self.waiting.get_mut(number) else { continue };
+            if flow.source != source || *count == 0 {
+                continue;
+            }
+            *count -= 1;
+            if *count == 0 {
+                next.push(FlowSpec { start: now + (flow.start - Time::ZERO), ..*flow });
+            }
+        }
+    }
+}
+
+impl Dependencies for Following {
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
+        self.on_end(delivered.id, delivered.target, now, next);
+    }
+
+    fn on_sent(&mut self, sent: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
+        self.on_end(sent.id, sent.source, now, next);
     }
 }
 
@@ -160,12 +283,18 @@ mod tests {
     use serde_json::json;
 
     fn open(text: &str) -> Result<Vec<FlowSpec>, Problem> {
+        Ok(streamed(text)?.0)
+    }
+
+    type Streamed = (Vec<FlowSpec>, Option<Box<dyn Dependencies>>);
+
+    fn streamed(text: &str) -> Result<Streamed, Problem> {
         let star = topology::Config::read(&json!({"kind": "star", "hosts": 4})).unwrap();
         let graph = star.graph(1).unwrap();
         let format = defaults::<Format>();
         let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
         let flows = trace.generate(&WorkloadContext { graph: &graph, format: &format, seed: 1 })?;
-        Ok(flows.flows.collect())
+        Ok((flows.flows.collect(), flows.dependencies))
     }
 
     #[test]
@@ -175,6 +304,39 @@ mod tests {
              1500, 0.000000000001, 0, host3, query, 1e-3\n1, 2.5E-6, 3, 1,,\n",
         );
         insta::assert_debug_snapshot!(flows.unwrap());
+    }
+
+    #[test]
+    fn a_flow_starts_after_the_last_of_those_that_its_source_sent_or_received() {
+        // Flow 2 waits for flow 0, which its source sent, and flow 1, which its source received.
+        let text = "start_s,source,target,size_bytes,after\n0,0,1,100,\n0,2,0,100,\n\
+                    1e-6,0,3,100,0 1 1\n5e-6,1,2,100,\n";
+        let (mut flows, stream) = streamed(text).unwrap();
+        assert_eq!(flows.iter().map(|flow| flow.id).collect::<Vec<_>>(), [0, 1, 3]);
+        let mut dependencies = stream.unwrap();
+        let (mut next, at) = (Vec::new(), |us| Time::ZERO + Duration::from_micros(us));
+        dependencies.on_delivery(&flows[1], at(10), &mut next);
+        // Ends at other hosts do not count.
+        dependencies.on_delivery(&flows[0], at(11), &mut next);
+        dependencies.on_sent(&flows[1], at(12), &mut next);
+        assert!(next.is_empty());
+        dependencies.on_sent(&flows[0], at(20), &mut next);
+        flows.append(&mut next);
+        let last = flows.last().unwrap();
+        assert_eq!((last.id, last.source, last.target, last.start), (2, 0, 3, at(21)));
+    }
+
+    #[test]
+    fn a_flow_can_start_after_a_number_of_others() {
+        let text = "start_s,source,target,size_bytes,after,after_count\n0,0,1,100,,\n\
+                    0,0,2,100,,\n0,0,3,100,0 1,1\n0,0,3,100,0 1,2\n";
+        let (flows, stream) = streamed(text).unwrap();
+        let mut dependencies = stream.unwrap();
+        let mut next = Vec::new();
+        dependencies.on_sent(&flows[1], Time(5), &mut next);
+        dependencies.on_sent(&flows[0], Time(7), &mut next);
+        let starts: Vec<_> = next.iter().map(|flow| (flow.id, flow.start)).collect();
+        assert_eq!(starts, [(2, Time(5)), (3, Time(7))]);
     }
 
     #[test]
@@ -195,6 +357,14 @@ mod tests {
                 error(&row("0.5,0,1,1.5")),
                 error(&row("half,0,1,100")),
                 error(&row("0.5,0,1")),
+                error("start_s,source,target,size_bytes,after\n0,0,1,100,0\n"),
+                error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,1,2,100,first\n"),
+                error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,2,3,100,0\n"),
+                error(
+                    "start_s,source,target,size_bytes,after,after_count\n0,0,1,100,,\n\
+                     0,0,1,100,0,2\n"
+                ),
+                error("start_s,source,target,size_bytes,after_count\n0,0,1,100,1\n"),
             ]
             .join("\n")
         );
