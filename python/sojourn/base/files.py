@@ -7,9 +7,11 @@ written, `filename` is set, which Python leaves empty if the disk is full.
 
 import errno
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from sojourn.base.errors import FileError
 
 MAX_SETTINGS_BYTES = 5_000_000
 """Largest file of settings, such as a scenario; long lists belong in data files."""
@@ -69,6 +71,24 @@ def write_text(path: Path, text: str) -> None:
     with writing(path):
         # The text may quote a file name with bytes that are not valid UTF-8.
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def write_new(texts: Mapping[Path, str]) -> list[Path]:
+    """Write all files, or none if one exists; create subfolders of the first file's folder."""
+    folder = next(iter(texts)).parent
+    for file in texts:
+        if file.exists() or file.is_symlink():
+            raise FileError(f"{file}: exists already, nothing was written; choose another name")
+    for file, text in texts.items():
+        try:
+            if file.parent != folder:
+                file.parent.mkdir(exist_ok=True)
+            with file.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            # Python's error of a full disk lacks the file name.
+            raise OSError(error.errno, error.strerror, str(file)) from None
+    return list(texts)
 
 
 @contextmanager

@@ -5,7 +5,18 @@ command and prints its errors; `shared` defines options of several commands. A c
 packages that do its work when it runs, because `sojourn --help` must not wait for them.
 """
 
-from sojourn.cli import bench, compare, explain, figure, real, run, scenarios, tune, validate
+from sojourn.cli import (
+    bench,
+    compare,
+    explain,
+    figure,
+    import_,
+    real,
+    run,
+    scenarios,
+    tune,
+    validate,
+)
 from sojourn.cli.app import app, invoke, main
 
 COMMANDS = (
@@ -21,6 +32,7 @@ COMMANDS = (
     scenarios.new,
     scenarios.check,
     scenarios.trace,
+    import_.import_,
     validate.validate,
     real.real,
     bench.bench,
@@ -30,4 +42,5 @@ COMMANDS = (
 __all__ = ["COMMANDS", "app", "invoke", "main"]
 
 for command in COMMANDS:
-    app.command()(command)
+    # `import` is a keyword of Python.
+    app.command(command.__name__.rstrip("_"))(command)

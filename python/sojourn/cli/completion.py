@@ -49,6 +49,13 @@ def benchmarks() -> list[str]:
     return list(scenarios.SCENARIOS)
 
 
+def formats() -> list[str]:
+    """Return the names of the formats of `sojourn import`."""
+    from sojourn.imports.formats import NAMES
+
+    return list(NAMES)
+
+
 def scales() -> list[str]:
     """Return the scales of figures."""
     return ["smoke", "quick", "paper"]

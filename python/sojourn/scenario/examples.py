@@ -7,7 +7,7 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base import paths
-from sojourn.base.errors import FileError
+from sojourn.base.files import write_new
 from sojourn.base.messages import did_you_mean
 from sojourn.scenario.reading import named_file, parse
 
@@ -37,7 +37,7 @@ def copy_example(name: str, out: Path | None = None) -> list[Path]:
         out /= example.name
     copies = {out: example}
     copies |= {out.parent / file: example.parent / file for file in _named_files(parse(example))}
-    return _write({file: source.read_text(encoding="utf-8") for file, source in copies.items()})
+    return write_new({file: source.read_text(encoding="utf-8") for file, source in copies.items()})
 
 
 def write_first(out: Path) -> str:
@@ -46,28 +46,10 @@ def write_first(out: Path) -> str:
     Returns the command to use next.
     """
     if out.suffix == ".py":
-        _write({out: FIRST_CONTROLLER.read_text(encoding="utf-8")})
+        write_new({out: FIRST_CONTROLLER.read_text(encoding="utf-8")})
         return f"sojourn compare SCENARIO --vary transport=dctcp,{out}:Gentle"
-    _write({out: FIRST.read_text(encoding="utf-8").replace("FILE.toml", str(out))})
+    write_new({out: FIRST.read_text(encoding="utf-8").replace("FILE.toml", str(out))})
     return f"sojourn run {out}"
-
-
-def _write(texts: Mapping[Path, str]) -> list[Path]:
-    """Write all files, or none if one exists; create subfolders of the first file's folder."""
-    folder = next(iter(texts)).parent
-    for file in texts:
-        if file.exists() or file.is_symlink():
-            raise FileError(f"{file}: exists already, nothing was written; choose another name")
-    for file, text in texts.items():
-        try:
-            if file.parent != folder:
-                file.parent.mkdir(exist_ok=True)
-            with file.open("x", encoding="utf-8") as stream:
-                stream.write(text)
-        except OSError as error:
-            # Python's error of a full disk lacks the file name.
-            raise OSError(error.errno, error.strerror, str(file)) from None
-    return list(texts)
 
 
 def _named_files(value: Any, field: str = "") -> Iterator[str]:

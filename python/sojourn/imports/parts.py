@@ -1,0 +1,124 @@
+"""Parts of a scenario that files of other tools become."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+NO_SETTINGS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Cable:
+    """Cable between two nodes; rates in bit/s, delays in picoseconds."""
+
+    ends: tuple[str, str]
+    rate: int
+    delay: int
+    reverse_delay: int
+    loss: str = "0"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Network of hosts and switches.
+
+    Attributes:
+        cables: the cables, in the order of the file.
+        hosts: names of the hosts by their number in the file.
+        settings: other fields of the scenario, as TOML.
+        notes: sentences on the content and on every assumption.
+
+    """
+
+    cables: tuple[Cable, ...]
+    hosts: Mapping[int, str]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Flow between hosts with these numbers; the start in picoseconds."""
+
+    source: int
+    target: int
+    size: int
+    start: int
+    priority: str = ""
+    after: tuple[int, ...] = ()
+    """Flows, by their index in the list, after which this one starts; `start` is then 0."""
+    after_count: int = 0
+    """Number of these flows that must have ended."""
+
+
+@dataclass(frozen=True)
+class Flows:
+    """List of flows, in order of start."""
+
+    flows: tuple[Flow, ...]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Flow size distribution.
+
+    Attributes:
+        text: the table in the format of `empirical`.
+        packet: TOML field of the packet size, if the table counts packets.
+        notes: sentences on the content and on every assumption.
+
+    """
+
+    text: str
+    packet: str
+    notes: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rate of a link over time.
+
+    Attributes:
+        text: the trace, in a format of `rate_traces`.
+        suffix: end of the file's name.
+        notes: sentences on the content and on every assumption.
+
+    """
+
+    text: str
+    suffix: str
+    notes: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+Part = Network | Flows | Sizes | Rates
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options that a file's content does not determine.
+
+    Attributes:
+        unit: unit of sizes (`bytes`, `packets`) or of starts in a connection matrix (`ps`, `us`).
+        rates_hold: `after` or `before` the time of their row.
+
+    """
+
+    unit: str | None = None
+    rates_hold: str = "after"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, whose plural ends in -s unless given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def by_priority(flows: list[Flow]) -> tuple[list[Flow], str]:
+    """Return the flows, and a note on priorities; equal priorities are dropped."""
+    names = sorted({flow.priority for flow in flows} - {""})
+    if len(names) > 1 or (names and any(not flow.priority for flow in flows)):
+        return flows, "priorities become classes of flows, such as " + f"`priority{names[0]}`"
+    plain = [replace(flow, priority="") for flow in flows]
+    return plain, f"the priority {names[0]} of all flows is dropped" if names else ""

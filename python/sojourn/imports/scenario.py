@@ -1,0 +1,254 @@
+"""Scenario of imported parts, in the documented formats, with all assumptions as comments."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from sojourn._core import ScenarioError
+from sojourn.imports import formats
+from sojourn.imports.document import Document
+from sojourn.imports.parts import Flows, Network, Options, Part, Rates, Sizes
+from sojourn.imports.quantities import format_rate, format_time, seconds
+from sojourn.scenario import encoding
+
+P = TypeVar("P", Network, Flows, Sizes)
+
+SCENARIO = "scenario.toml"
+
+LINKS = ("left->right", "right->left")
+"""Links of rate traces on the topology `link`, in the order of the files."""
+
+LAST_FLOW_SECONDS = 10
+"""Time limit after the start of the last flow."""
+
+PERMUTATION = '{ kind = "permutation", size = "1 MB" }'
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Scenario of imported files.
+
+    Attributes:
+        texts: contents of the files to write, by name.
+        lines: a summary: sentences on every file.
+
+    """
+
+    texts: Mapping[str, str]
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Imported file: its name, format and part."""
+
+    name: str
+    format: str
+    part: Part
+
+
+def convert(
+    paths: Sequence[Path],
+    *,
+    names: Sequence[str] = (),
+    options: Options | None = None,
+    links: Sequence[str] = (),
+) -> Imported:
+    """Return a scenario of these files, checked.
+
+    Args:
+        paths: the files, at most one of each kind, and one rate trace for each link.
+        names: the format of each file, if not to be recognised.
+        options: units and other facts that the files do not contain.
+        links: the link of each rate trace, in order.
+
+    Raises:
+        ScenarioError: for a file that cannot be read or does not go with the others.
+
+    """
+    if names and len(names) != len(paths):
+        raise ScenarioError(f"--as: {len(names)} formats, but {len(paths)} files")
+    sources = []
+    for number, path in enumerate(paths):
+        document = Document.read(path)
+        chosen = formats.named(names[number]) if names else formats.recognised(document)
+        part = chosen.read(document, options or Options())
+        sources.append(Source(_printable(path.name), chosen.name, part))
+    fields, texts, notes = _Builder(sources, links).build()
+    # Files of one tool share notes on facts that they do not contain.
+    by_note = {note: source.name for source in reversed(sources) for note in source.part.notes}
+    notes = [
+        f"{source.name}: {note}"
+        for source in sources
+        for note in source.part.notes
+        if by_note[note] == source.name
+    ] + notes
+    names_of = ", ".join(f"{source.name} ({source.format})" for source in sources)
+    comments = [f"Made by `sojourn import` of {names_of}.", *notes]
+    body = "".join(f"{name} = {value}\n" for name, value in fields.items())
+    texts[SCENARIO] = "".join(f"# {line}\n" for line in comments) + "\n" + body
+    encoding.check(_with_texts(tomllib.loads(body), texts))
+    return Imported(texts, notes)
+
+
+def _printable(name: str) -> str:
+    """Return a file name for comments, without control characters."""
+    return "".join(char if char.isprintable() else "?" for char in name)
+
+
+def _with_texts(value: object, texts: Mapping[str, str]) -> dict[str, object]:
+    """Return a scenario with the texts of its files."""
+
+    def replace(value: object) -> object:
+        if isinstance(value, dict):
+            return {
+                key: {"name": inner, "text": texts[inner]} if key == "file" else replace(inner)
+                for key, inner in value.items()
+            }
+        return [replace(inner) for inner in value] if isinstance(value, list) else value
+
+    replaced = replace(value)
+    assert isinstance(replaced, dict)
+    return replaced
+
+
+class _Builder:
+    """Fields and files of the scenario of several parts."""
+
+    def __init__(self, sources: Sequence[Source], links: Sequence[str]) -> None:
+        self._sources = sources
+        self.network = self._only(Network, "topologies")
+        self.flows = self._only(Flows, "lists of flows")
+        self.sizes = self._only(Sizes, "size distributions")
+        if self.flows and self.sizes:
+            raise ScenarioError(f"{self._name(Sizes)}: the flows of {self._name(Flows)} have sizes")
+        self.rates = [s.part for s in sources if isinstance(s.part, Rates)]
+        self.links = links or ("" if self.network else LINKS)
+        if self.rates and not self.links:
+            raise ScenarioError("--link: needed for each rate trace, such as --link s6->s7")
+        if (links and len(links) != len(self.rates)) or len(self.rates) > len(self.links):
+            raise ScenarioError(f"--link: {len(self.links)} links, {len(self.rates)} rate traces")
+        self.texts: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def _only(self, kind: type[P], what: str) -> P | None:
+        parts = [source.part for source in self._sources if isinstance(source.part, kind)]
+        if len(parts) > 1:
+            raise ScenarioError(f"{self._name(kind)}: one of several {what}; import one at a time")
+        return parts[0] if parts else None
+
+    def _name(self, kind: type[Part]) -> str:
+        return next(source.name for source in self._sources if isinstance(source.part, kind))
+
+    def build(self) -> tuple[dict[str, str], dict[str, str], list[str]]:
+        """Return the fields of the scenario as TOML, the texts of other files, and notes."""
+        fields: dict[str, str] = {}
+        for source in reversed(self._sources):
+            fields |= source.part.settings
+        fields |= {"topology": self._topology(), "workload": self._workload()}
+        if self.rates:
+            fields["rate_traces"] = self._rate_traces()
+        if self.flows:
+            last = max(flow.start for flow in self.flows.flows)
+            fields["time_limit"] = f'"{-(-last // 10**12) + LAST_FLOW_SECONDS} s"'
+        return fields, self.texts, self.notes
+
+    def _topology(self) -> str:
+        if self.network:
+            self.texts["topology.csv"] = _links(self.network)
+            names = ", ".join(f'"{host}"' for host in _listed_hosts(self.network))
+            listed = f", hosts = [{names}]" if names else ""
+            return f'{{ kind = "graph", file = "topology.csv"{listed} }}'
+        if self.rates:
+            self.notes.append("the delay of the link is an assumption, 20 ms one way")
+            return '{ kind = "link", delay = "20 ms" }'
+        if self.flows:
+            last = max(max(flow.source, flow.target) for flow in self.flows.flows)
+            self.notes.append("no topology was imported; the hosts are on one switch")
+            return f'{{ kind = "star", hosts = {last + 1} }}'
+        self.notes.append("no topology was imported; a dumbbell with defaults")
+        return '{ kind = "dumbbell" }'
+
+    def _workload(self) -> str:
+        if self.flows:
+            self.texts["flows.csv"] = self._flow_rows(self.flows)
+            return '{ kind = "trace", file = "flows.csv" }'
+        if self.sizes:
+            self.texts["sizes.csv"] = self.sizes.text
+            packet = f", {self.sizes.packet}" if self.sizes.packet else ""
+            self.notes.append("the load is an assumption, 0.3, with 1000 flows")
+            sizes = f'{{ kind = "empirical", file = "sizes.csv"{packet} }}'
+            # An assumed load may exceed the rates of an imported network.
+            overload = ", allow_overload = true" if self.network or self.rates else ""
+            return f'{{ kind = "poisson", load = 0.3, flows = 1000, sizes = {sizes}{overload} }}'
+        if self.network and not self.rates:
+            self.notes.append("no flows were imported; each host sends 1 MB to another")
+            return PERMUTATION
+        self.notes.append("no flows were imported; one long-lived flow")
+        return '{ kind = "long_lived", flows = 1 }'
+
+    def _flow_rows(self, flows: Flows) -> str:
+        has_class = any(flow.priority for flow in flows.flows)
+        has_after = any(flow.after for flow in flows.flows)
+        columns = ["start_s", "source", "target", "size_bytes"]
+        has_count = any(flow.after_count < len(flow.after) for flow in flows.flows)
+        columns += ["class"] * has_class + ["after"] * has_after + ["after_count"] * has_count
+        rows = [",".join(columns)]
+        for flow in flows.flows:
+            ends = [self._host(flow.source), self._host(flow.target)]
+            row = [seconds(flow.start), *ends, str(flow.size)]
+            row += [f"priority{flow.priority}" if flow.priority else ""] * has_class
+            row += [" ".join(map(str, flow.after))] * has_after
+            row += [str(flow.after_count or "")] * has_count
+            rows.append(",".join(row))
+        return "\n".join(rows) + "\n"
+
+    def _host(self, host: int) -> str:
+        if self.network is None:
+            return str(host)
+        if host not in self.network.hosts:
+            name = self._name(Network)
+            raise ScenarioError(f"{self._name(Flows)}: {host} is not a host of {name}")
+        return self.network.hosts[host]
+
+    def _rate_traces(self) -> str:
+        entries = []
+        for number, (link, rates) in enumerate(zip(self.links, self.rates, strict=False), 1):
+            file = f"rates{number if len(self.rates) > 1 else ''}{rates.suffix}"
+            self.texts[file] = rates.text
+            quoted = link.replace("\\", "\\\\").replace('"', '\\"')
+            entries.append(f'{{ link = "{_printable(quoted)}", file = "{file}" }}')
+        return f"[{', '.join(entries)}]"
+
+
+def _links(network: Network) -> str:
+    """Return the table of links of the topology `graph`."""
+    has_loss = any(cable.loss != "0" for cable in network.cables)
+    has_reverse = any(cable.delay != cable.reverse_delay for cable in network.cables)
+    columns = [
+        "from",
+        "to",
+        "rate",
+        "delay",
+        *["loss"] * has_loss,
+        *["reverse_delay"] * has_reverse,
+    ]
+    rows = [",".join(columns)]
+    for cable in network.cables:
+        row = [*cable.ends, format_rate(cable.rate), format_time(cable.delay)]
+        row += [cable.loss] * has_loss + [format_time(cable.reverse_delay)] * has_reverse
+        rows.append(",".join(row))
+    return "\n".join(rows) + "\n"
+
+
+def _listed_hosts(network: Network) -> list[str]:
+    """Return the hosts to list: none if the nodes with exactly one link are the hosts."""
+    degrees: dict[str, int] = {}
+    for cable in network.cables:
+        for end in cable.ends:
+            degrees[end] = degrees.get(end, 0) + 1
+    hosts = list(network.hosts.values())
+    lone = {node for node, degree in degrees.items() if degree == 1}
+    return [] if lone == set(hosts) else hosts

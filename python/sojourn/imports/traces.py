@@ -1,0 +1,100 @@
+"""Rate traces: Mahimahi's delivery opportunities, and rows of seconds and Mb/s (Pensieve)."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+from sojourn.imports.document import Document, number, whole
+from sojourn.imports.parts import Options, Rates, count
+from sojourn.imports.quantities import seconds
+
+MAHIMAHI_SHAPE = "a line with a whole number of milliseconds for each packet of 1500 B, in order"
+
+PENSIEVE_SHAPE = "`seconds rate` on each line, rates in Mb/s, times in ascending order"
+
+MAX_RATE = 10**9
+"""Largest rate in Mb/s; the limit of rate traces."""
+
+SETTINGS = {
+    "transport": '"cubic"',
+    "packet": '{ payload = "1460 B", header = "40 B" }',
+    "time_limit": '"60 s"',
+}
+
+
+def is_mahimahi(document: Document) -> bool:
+    """Return true if the first lines have one number each."""
+    rows = document.lines[:3]
+    return all(len(row.words) == 1 and number(row.words[0]) is not None for row in rows)
+
+
+def is_pensieve(document: Document) -> bool:
+    """Return true if the first lines have two numbers each."""
+    rows = document.lines[:3]
+    return all(len(row.words) == 2 and None not in map(number, row.words) for row in rows)
+
+
+def read_mahimahi(document: Document, _options: Options) -> Rates:
+    """Check a trace of Mahimahi, which scenarios have as it is."""
+    last = 0
+    for row in document.lines:
+        time = whole(row.words[0]) if len(row.words) == 1 else None
+        if time is None or time < last:
+            raise row.expected(MAHIMAHI_SHAPE)
+        last = time
+    if last == 0:
+        raise document.error("the last line ends the trace, and must be above 0")
+    packets = len(document.lines)
+    mean = Fraction(packets * 1500 * 8, last * 1000)
+    notes = (
+        f"{count(packets, 'packet')} of 1500 B in {last / 1000:g} s, which repeats; "
+        f"mean {float(mean):.4g} Mb/s",
+    )
+    return Rates(document.text, ".trace", notes, SETTINGS)
+
+
+def read_pensieve(document: Document, options: Options) -> Rates:
+    """Convert rows of seconds and Mb/s."""
+    rows: list[tuple[Fraction, Fraction]] = []
+    for row in document.lines:
+        numbers = [number(word) for word in row.words]
+        match numbers:
+            case [Fraction() as time, Fraction() as rate] if time >= 0 and 0 <= rate <= MAX_RATE:
+                if rows and time <= rows[-1][0]:
+                    raise row.error("times must ascend from row to row")
+                rows.append((time, rate))
+            case _:
+                raise row.expected(PENSIEVE_SHAPE)
+    times, rates = [time for time, _ in rows], [rate for _, rate in rows]
+    if options.rates_hold == "before":
+        # The rate of a row holds from the row before, and the first one only from 0 on.
+        is_late = times[0] > 0
+        starts = [Fraction(0), *times[:-1]] if is_late else times[:-1]
+        pieces = list(zip(starts, rates if is_late else rates[1:], strict=True))
+        hold = "before the time of its row, as in Pensieve's simulator"
+        ends = [*[start for start, _ in pieces[1:]], times[-1]]
+    else:
+        pieces = [
+            (time if number else Fraction(0), rate) for number, (time, rate) in enumerate(rows)
+        ]
+        hold = "from the time of its row on (`--rates-hold before`: as in Pensieve's simulator)"
+        ends = [*times[1:], times[-1]]
+    if not pieces:
+        raise document.error("one row at time 0 is not a trace")
+    if pieces[-1][1] == 0:
+        raise document.error("the last rate holds until the end of a run, and must be above 0")
+    lasts = times[-1]
+    work = sum(
+        ((end - start) * rate for (start, rate), end in zip(pieces, ends, strict=True)), Fraction(0)
+    )
+    mean = work / lasts if lasts else pieces[-1][1]
+    table = ["time_s,rate_bps"]
+    table += [f"{seconds(round(time * 10**12))},{round(rate * 10**6)}" for time, rate in pieces]
+    if any(before >= after for before, after in pairwise(round(t * 10**12) for t, _ in pieces)):
+        raise document.error("times must differ by a picosecond or more")
+    notes = (
+        f"{count(len(rows), 'row')} over {float(lasts):g} s, read as seconds and Mb/s; mean "
+        f"{float(mean):.4g} Mb/s",
+        f"each rate holds {hold}",
+        "the last rate holds until the end of a run: the trace does not repeat",
+    )
+    return Rates("\n".join(table) + "\n", ".csv", notes, SETTINGS)
