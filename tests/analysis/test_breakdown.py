@@ -50,9 +50,9 @@ BASE = {
 
 @pytest.fixture(scope="module")
 def runs() -> list[sojourn.Run]:
-    """DCTCP and TIMELY on the same flows, two seeds."""
+    """DCTCP and TIMELY on the same flows, four seeds."""
     labelled = [({"transport": kind}, BASE | {"transport": kind}) for kind in ("dctcp", "timely")]
-    return sweep(over_seeds(labelled, 2))
+    return sweep(over_seeds(labelled, 4))
 
 
 def test_every_breakdown_column_belongs_to_one_part(runs: list[sojourn.Run]) -> None:
@@ -152,9 +152,9 @@ def test_different_flows_are_compared_by_means_without_intervals() -> None:
 def test_a_comparison_contains_parts_of_times_and_of_differences(runs: list[sojourn.Run]) -> None:
     varied = {"transport": ["dctcp", "timely"]}
     base = {name: value for name, value in BASE.items() if name != "account"}
-    table, compared = comparison.compare(base, varied, seeds=2, account=True)
+    table, compared = comparison.compare(base, varied, seeds=4, account=True)
     usual, parts = comparison.split_parts(table)
-    assert usual.equals(comparison.compare(base, varied, seeds=2)[0])
+    assert usual.equals(comparison.compare(base, varied, seeds=4)[0])
     means = accounts.by_size(runs)
     assert parts.select(means.columns).equals(means)
     paired = pairs.ratios(compared, by="transport")

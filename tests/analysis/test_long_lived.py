@@ -107,8 +107,8 @@ def test_long_lived_flows_share_a_link_and_rtts_count_after_the_warm_up() -> Non
         "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2},
         "workload": {"kind": "long_lived", "jitter": "100 us"},
         "samples": {"interval": "100 us", "flows": [0, 1], "rtts": True},
-        "time_limit": "4 ms",
-        "warm_up": "2 ms",
+        "time_limit": "20 ms",
+        "warm_up": "10 ms",
     }
     result = run(override(SCENARIO, change))
     assert steady.goodput()(result).value == pytest.approx(10e9 / 1.04, rel=0.02)

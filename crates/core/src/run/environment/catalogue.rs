@@ -75,7 +75,7 @@ fn values(environment: Environment, extent: &Extent) -> Value {
         }
     }
     for discipline in disciplines::Config::NAMES {
-        let queue = (defaults.queue)(discipline);
+        let queue = (defaults.queue)(discipline, defaults.slowest);
         if queue != json!({}) {
             add_defaults(&mut values, &json!({ "queue": { *discipline: queue } }));
         }

@@ -41,6 +41,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         spraying: json!({ "duplicate_acks": "none" }),
         law,
         queue: scaling::queue,
+        slowest: extent.slowest,
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
 }

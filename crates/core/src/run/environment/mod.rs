@@ -57,7 +57,9 @@ struct Defaults {
     /// Returns the parameters of a transport's law by its name, in a network with this base RTT.
     law: fn(&str, Duration) -> Value,
     /// Returns the parameters of a queue by its discipline, if a scenario gives none of them.
-    queue: fn(&str) -> Value,
+    queue: fn(&str, Rate) -> Value,
+    /// Lowest link rate.
+    slowest: Rate,
     /// Capacity of queues at switches that have none of their own.
     capacity: Option<Value>,
 }
@@ -97,7 +99,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, base_rtt));
     for field in ["queue", "host_queue"] {
         let Some(queue) = scenario.get_mut(field) else { continue };
-        add_thresholds(queue, defaults.queue);
+        add_thresholds(queue, &defaults);
         if let ("queue", Some(capacity)) = (field, &defaults.capacity) {
             add_capacity(queue, capacity);
         }
@@ -265,9 +267,9 @@ fn add_defaults(given: &mut Value, defaults: &Value) {
 
 /// Adds an environment's thresholds to a queue in plain data that has none of its own. Strict priority marks
 /// only by request.
-fn add_thresholds(queue: &mut Value, thresholds: fn(&str) -> Value) {
+fn add_thresholds(queue: &mut Value, defaults: &Defaults) {
     let Some(discipline) = kind(queue).filter(|kind| *kind != STRICT_PRIORITY) else { return };
-    let thresholds = thresholds(discipline);
+    let thresholds = (defaults.queue)(discipline, defaults.slowest);
     let fields = thresholds.as_object().into_iter().flatten();
     if fields.clone().count() > 0 && fields.clone().all(|(field, _)| queue.get(field).is_none()) {
         as_table(queue);
@@ -315,7 +317,7 @@ impl Environment {
             return queues;
         };
         let adapt = |queue: disciplines::Config, capacity: Option<Value>| {
-            let mut table = (defaults.queue)(queue.name());
+            let mut table = (defaults.queue)(queue.name(), defaults.slowest);
             add_defaults(&mut table, &queue.show());
             if let (Some(capacity), true) = (capacity, table["capacity"] == NO_LIMIT) {
                 table["capacity"] = capacity;

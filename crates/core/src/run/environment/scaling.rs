@@ -7,15 +7,16 @@
 use serde_json::{Value, json};
 
 use crate::base::schema::Parameter;
-use crate::base::units::Duration;
+use crate::base::units::{Duration, Rate};
 
-/// Returns the thresholds of a queue discipline that a transport was designed for.
-pub(super) fn queue(discipline: &str) -> Value {
+/// Returns the thresholds of a queue discipline that a transport was designed for, in a network with this
+/// lowest link rate.
+pub(super) fn queue(discipline: &str, slowest: Rate) -> Value {
     match discipline {
-        // 30 KB at 10 Gb/s, and at least the 20 packets of [dctcp10] at 1 Gb/s: the time alone would be two
-        // packets there.
+        // 30 KB at 10 Gb/s, and at least what [dctcp10] has: 65 packets of 1500 B at 10 Gb/s, 20 at 1 Gb/s.
         "ecn_threshold" | "strict_priority" => {
-            json!({ "threshold": "24 us", "least_threshold": "30 KB" })
+            let least = if slowest >= Rate::from_gbps(10) { "97.5 KB" } else { "30 KB" };
+            json!({ "threshold": "24 us", "least_threshold": least })
         }
         // 100 KB and 400 KB at 25 Gb/s.
         "dcqcn_red" => json!({ "kmin": "32 us", "kmax": "128 us", "pmax": 0.2 }),

@@ -196,7 +196,7 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
         for kind in ["dctcp", "d2tcp", "pias"] {
             for queue in queues(kind, &changes) {
                 assert_eq!(queue["threshold"], "24 us", "{kind}");
-                assert_eq!(queue["least_threshold"], "30 KB", "{kind}");
+                assert_eq!(queue["least_threshold"], "97.5 KB", "{kind}");
             }
         }
         let red = |queue: &Value| ["kmin", "kmax", "pmax"].map(|field| queue[field].clone());
