@@ -23,6 +23,7 @@ use self::link::transmitter::Transmission;
 use self::outbox::{Departure, Outbox, PacketLoss};
 use self::port::{Passing, Port, PortOutcome};
 use self::routes::{END, Route, Routes};
+use self::switch::pause_timers::PauseTimers;
 use self::switch::shared_buffer::Buffers;
 use self::switch::traffic_classes::TrafficClasses;
 use crate::base::units::{Duration, Time};
@@ -67,8 +68,10 @@ pub struct Network {
     /// Number of pause frames in the network. In a partition, frames sent less frames received, which
     /// wraps around zero.
     pause_frames: u64,
-    /// Arrival of the last pause frame.
+    /// Arrival of the last pause frame, or the end of the last pause that could expire.
     last_frame: Time,
+    /// Timers of pauses, if they expire.
+    pause_timers: Option<Box<PauseTimers>>,
     /// Records of packets for the FCT breakdown, if it is recorded.
     records: Option<Box<PacketRecords>>,
     ack_options: AckOptionTable,
@@ -106,6 +109,7 @@ impl Network {
             outbox: Outbox::default(),
             pause_frames: 0,
             last_frame: Time::ZERO,
+            pause_timers: None,
             records: None,
             ack_options: AckOptionTable::default(),
         }
@@ -175,7 +179,7 @@ impl Network {
         self.pause_frames
     }
 
-    /// Returns the arrival of the last pause frame.
+    /// Returns the arrival of the last pause frame, or the end of the last pause that could expire.
     pub fn last_frame(&self) -> Time {
         self.last_frame
     }
@@ -347,10 +351,8 @@ impl Network {
             if let Some(buffers) = &mut self.buffers {
                 buffers.forget_pause(lane);
             }
-            let class = self.traffic.lanes.class(lane);
-            if self.ports[link as usize].pauses()[usize::from(class)].is_on() {
-                self.ports[link as usize].resume(class, now);
-                self.serve(link, scheduler);
+            if self.is_paused(lane) {
+                self.resume(lane, scheduler);
             }
         }
     }
@@ -457,7 +459,7 @@ impl Network {
         {
             records.hop(packet, &hop);
         }
-        let is_lost = port.loses(packet);
+        let is_lost = port.loses(packet, self.pause_timers.is_some());
         if is_lost && packet.kind.is_frame() {
             self.end_frame(now);
         } else if is_lost {

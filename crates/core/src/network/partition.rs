@@ -117,5 +117,8 @@ impl Network {
         self.ack_options.absorb(&other.ack_options);
         self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);
         self.last_frame = self.last_frame.max(other.last_frame);
+        if let (Some(timers), Some(others)) = (&mut self.pause_timers, &other.pause_timers) {
+            timers.absorb(others);
+        }
     }
 }

@@ -77,6 +77,8 @@ impl Bench {
         let scheduler = Scheduler::new(None, &Partition::whole(&graph), &graph);
         let mut network =
             Network::new(ports, from_host, routes, buffers, traffic, passing, is_awaited);
+        let timers = PauseTimers::new(&config, &graph, Bytes(1_000), network.traffic());
+        network.set_pause_timers(timers);
         if keeps_records {
             network.keep_records();
         }
@@ -86,7 +88,11 @@ impl Bench {
     /// Starts flow `number` from host `source` to host 2. Returns its packets of 1000 B without a
     /// sequence number.
     fn start(&mut self, number: FlowNumber, source: u32) -> Packet {
-        let route = self.network.routes_mut().allocate(source, 2, u64::from(number));
+        self.start_between(number, source, 2)
+    }
+
+    fn start_between(&mut self, number: FlowNumber, source: u32, target: u32) -> Packet {
+        let route = self.network.routes_mut().allocate(source, target, u64::from(number));
         let info = FlowInfo { flow: u64::from(number), deadline: Time::NEVER, line_rate: Rate(1) };
         self.network.register_flow(number, info, 0, "all", route);
         let next_hop = self.network.routes().selectors(route, 0)[0].start();
@@ -113,6 +119,10 @@ impl Bench {
                 self.delivered.extend(end.map(|packet| (now, packet)));
             }
             Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
+            Event::PauseEnd(lane) => self.network.on_pause_end(lane, &mut self.scheduler),
+            Event::PauseFrame(lane) => {
+                self.network.on_pause_frame_due(lane, &mut self.scheduler);
+            }
             other => panic!("{other:?}"),
         }
         true
@@ -241,6 +251,104 @@ fn a_failed_link_ends_its_pauses() {
     let delivered = bench.run().len();
     assert_eq!(delivered + bench.network.losses().len(), 120);
     assert_eq!(bench.network.pause_frames(), 0);
+}
+
+/// Two hosts send `packets` packets each to a third through a switch that pauses them for `quanta` times
+/// 64 ns, until the first host is paused.
+fn lossy_pauses(quanta: u32, loss: fn(LinkId) -> Loss, pause: &serde_json::Value) -> Bench {
+    let mut pause = pause.clone();
+    pause["quanta"] = quanta.into();
+    let switch = json!({ "shared_buffer": "100 KB", "pause": pause });
+    let mut bench = Bench::new(Ports { loss, ..PORTS }, &switch);
+    let [first, second] = [bench.start(0, 0), bench.start(1, 1)];
+    for _ in 0..200 {
+        bench.send(first);
+        bench.send(second);
+    }
+    while !bench.network.is_paused(FIRST) {
+        assert!(bench.step(), "the first host is paused at some time");
+    }
+    bench
+}
+
+#[test]
+fn a_pause_expires_if_the_resume_frame_is_lost() {
+    // The first frame pauses, and the second resumes, before the pause frame would be repeated.
+    let loss = |link| if link == FIRST ^ 1 { Loss::Every(2) } else { Loss::None };
+    let mut bench = lossy_pauses(1_000, loss, &json!({}));
+    let begins = bench.scheduler.now();
+    while bench.network.is_paused(FIRST) {
+        assert!(bench.network.open_pauses() > bench.network.pause_frames(), "a run goes on");
+        assert!(bench.step());
+    }
+    let ends = bench.scheduler.now();
+    assert_eq!((ends - begins, bench.network.last_frame()), (Duration::from_nanos(64_000), ends));
+    let frames = &bench.network.ports()[FIRST as usize ^ 1].counters;
+    assert_eq!((frames.departed, frames.lost), (2, 1));
+    let delivered = bench.run();
+    assert_eq!((delivered.len(), bench.network.losses().len()), (400, 0));
+    assert_eq!((bench.network.open_pauses(), bench.network.pause_frames()), (0, 0));
+}
+
+#[test]
+fn a_pause_does_not_expire_if_every_other_frame_is_lost() {
+    // Pauses of 3.84 us, and frames each 1.388 us: half of the time that remains without the wait of
+    // 1064 ns for a packet and the frame itself.
+    let loss = |link| if link == FIRST ^ 1 { Loss::Every(2) } else { Loss::None };
+    let mut bench = lossy_pauses(60, loss, &json!({ "alpha": 0.25, "resume_offset": "15 KB" }));
+    let begins = bench.scheduler.now();
+    let is_paused = |bench: &Bench| bench.network.buffers.as_ref().unwrap().is_paused(FIRST);
+    while is_paused(&bench) {
+        assert!(bench.network.is_paused(FIRST), "at {:?}", bench.scheduler.now());
+        assert!(bench.step());
+    }
+    let lasted = bench.scheduler.now() - begins;
+    assert!(lasted > Duration::from_nanos(15_000), "{lasted}");
+    let frames = bench.network.ports()[FIRST as usize ^ 1].counters.departed;
+    assert_eq!(frames, 1 + lasted.0.div_ceil(1_388_000), "and the one that resumes");
+    assert_eq!(
+        bench.network.ports()[FIRST as usize].pauses()[0].count,
+        1,
+        "frames are not counted"
+    );
+    let delivered = bench.run();
+    assert_eq!((delivered.len(), bench.network.losses().len()), (400, 0));
+}
+
+#[test]
+fn a_resume_frame_replaces_a_repeated_frame_that_waits() {
+    // Frames wait for packets of 1000 ns to the first host, and pauses would last 2560 ns.
+    let mut bench = lossy_pauses(40, |_| Loss::None, &json!({}));
+    let back = bench.start_between(2, 2, 0);
+    for _ in 0..400 {
+        bench.send(back);
+    }
+    let mut resumed_at = None;
+    while bench.step() {
+        let now = bench.scheduler.now();
+        let is_paused = bench.network.buffers.as_ref().unwrap().is_paused(FIRST);
+        let is_stopped = bench.network.is_paused(FIRST);
+        resumed_at = if is_stopped && !is_paused { resumed_at.or(Some(now)) } else { None };
+        // A packet, two frames, and the delay.
+        let longest = Duration::from_nanos(1_000 + 64 + 64 + 500);
+        assert!(resumed_at.is_none_or(|since| now - since <= longest), "at {now:?}");
+    }
+    assert!(bench.network.ports()[FIRST as usize].pauses()[0].count > 10);
+    assert_eq!((bench.run().len(), bench.network.losses().len()), (800, 0));
+}
+
+#[test]
+fn headroom_overflows_if_all_pause_frames_are_lost() {
+    // Of the second host, over link 2.
+    let loss = |link| if link == 3 { Loss::Every(1) } else { Loss::None };
+    let mut bench = lossy_pauses(100, loss, &json!({}));
+    let delivered = bench.run().len() as u64;
+    let dropped = bench.network.ports()[LAST as usize].counters.dropped;
+    assert!(dropped > 0);
+    assert_eq!((delivered + dropped, bench.network.losses().len() as u64), (400, dropped));
+    assert_eq!(bench.network.ports()[2].pauses()[0].count, 0);
+    let frames = &bench.network.ports()[3].counters;
+    assert!(frames.lost > 1 && frames.lost == frames.departed, "{frames:?}");
 }
 
 #[test]

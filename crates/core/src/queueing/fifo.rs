@@ -28,10 +28,20 @@ impl PacketFifo {
         self.packets.insert(frames, frame);
     }
 
+    /// Returns the position of the frame with this number, if it is queued.
+    fn frame(&self, sequence: u32) -> Option<usize> {
+        let mut frames = self.packets.iter().take_while(|packet| packet.kind.is_frame());
+        frames.position(|frame| frame.sequence == sequence)
+    }
+
+    /// True if the frame with this number is queued.
+    pub fn has_frame(&self, sequence: u32) -> bool {
+        self.frame(sequence).is_some()
+    }
+
     /// Removes and returns the frame with this number, if it is queued.
     pub fn remove_frame(&mut self, sequence: u32) -> Option<Packet> {
-        let mut frames = self.packets.iter().take_while(|packet| packet.kind.is_frame());
-        let position = frames.position(|frame| frame.sequence == sequence)?;
+        let position = self.frame(sequence)?;
         let frame = self.packets.remove(position)?;
         self.backlog.remove(frame.bytes);
         Some(frame)

@@ -11,6 +11,7 @@ use crate::network::Network;
 use crate::network::link::loss::Losses;
 use crate::network::port::{Passing, Port, PortConfig};
 use crate::network::routes::Routes;
+use crate::network::switch::pause_timers::PauseTimers;
 use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::TrafficClasses;
 use crate::queueing::{LinkScale, disciplines};
@@ -51,6 +52,7 @@ pub(super) fn check_independent(flows: &FlowStream, subject: &str) -> Result<(),
 struct NetworkParts {
     traffic: TrafficClasses,
     buffers: Option<Buffers>,
+    pause_timers: Option<PauseTimers>,
     /// The queues at switches and at hosts, by traffic class.
     queues: Vec<[disciplines::Config; 2]>,
     router: Option<router::Config>,
@@ -183,6 +185,7 @@ impl Scenario {
         }
         let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
         let buffers = buffers.map_err(|problem| problem.within("switch"))?;
+        let pause_timers = PauseTimers::new(&self.switch, graph, packet, &traffic);
         if buffers.is_some() && graph.hosts_are_routers {
             let message = "must be left out: this topology has no switch";
             return Err(Problem::new("switch.shared_buffer", message));
@@ -207,6 +210,7 @@ impl Scenario {
             base_rtt: self.base_rtt(),
             traffic,
             buffers,
+            pause_timers,
             router,
         })
     }
@@ -248,9 +252,11 @@ impl Scenario {
         let ports = (0..graph.links.len()).map(|id| self.port(graph, &parts, id)).collect();
         let of_partitions = (partition.number, partition.count);
         let routes = Routes::new(graph, self.routing, self.seed, of_partitions);
-        let NetworkParts { from_host, buffers, traffic, passing, is_awaited, .. } = parts;
+        let NetworkParts { from_host, buffers, pause_timers, traffic, passing, is_awaited, .. } =
+            parts;
         let mut network =
             Network::new(ports, from_host, routes, buffers, traffic, passing, is_awaited);
+        network.set_pause_timers(pause_timers);
         if self.account {
             network.keep_records();
         }

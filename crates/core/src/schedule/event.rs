@@ -25,6 +25,11 @@ pub enum Event {
     Tick(LinkId),
     /// The first packet in flight on a link arrives.
     Arrive(LinkId),
+    /// The time of the pause of a lane (traffic class of a link) is over at its port. Later than arrivals, so
+    /// that a frame that arrives just then prolongs the pause.
+    PauseEnd(u32),
+    /// The switch at the end of a lane repeats its pause frame.
+    PauseFrame(u32),
     /// The timer of a flow's receiver expires.
     ReceiverTimer(FlowNumber),
     /// The timer of a flow's sender expires.

@@ -78,6 +78,8 @@ impl Simulation<'_> {
             }
             Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
             Event::Tick(link) => self.network.tick(link, &mut self.scheduler),
+            Event::PauseEnd(lane) => self.network.on_pause_end(lane, &mut self.scheduler),
+            Event::PauseFrame(lane) => self.network.on_pause_frame_due(lane, &mut self.scheduler),
             Event::ReceiverTimer(number) => self.on_receiver_timer(number),
             Event::SenderTimer(number) => self.on_sender_timer(number),
             Event::ReadCounters => {

@@ -52,7 +52,8 @@ pub struct RunTotals {
     pub packets: u64,
     /// Maximum number of concurrent flows.
     pub live_flows_max: usize,
-    /// End of the run: the last flow ended and the last pause frame took effect, or the time limit.
+    /// End of the run: the last flow and the last pause ended and the last pause frame took effect, or the
+    /// time limit.
     pub ended: Time,
 }
 

@@ -189,11 +189,11 @@ fn record_ended_flows<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'
 
 /// Returns true if no flow is pending or in progress. Remaining events are stale.
 fn is_over<'s>(simulations: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
-    let pause_frames = simulations
+    let open_pauses = simulations
         .iter()
-        .map(|simulation| simulation.network.pause_frames())
+        .map(|simulation| simulation.network.open_pauses())
         .fold(0, u64::wrapping_add);
-    pause_frames == 0
+    open_pauses == 0
         && simulations
             .iter()
             .all(|simulation| simulation.local_flows == 0 && simulation.pending_flows.is_empty())

@@ -80,6 +80,26 @@ fn deadlock_is_detected_at_the_end_without_a_watchdog() {
 }
 
 #[test]
+fn repeated_frames_keep_a_deadlock_and_losses_can_end_it() {
+    let quanta = json!({ "switch": { "pause": { "quanta": 1_000 } } });
+    let (without, expiring) = (run(&round(None)), run(&with(&round(None), quanta.clone())));
+    assert_eq!(expiring.summary["deadlocks"], without.summary["deadlocks"]);
+    assert_eq!(report(&expiring), report(&without));
+    // Half of the frames are lost on one cable of the ring.
+    let mut lossy = with(&round(None), quanta);
+    let ring = lossy["topology"]["file"]["text"].as_str().unwrap();
+    let row = |row: &str| match row {
+        "from,to,rate,delay,reverse_rate" => format!("{row},reverse_loss\n"),
+        "s0,s1,10 Gbps,1 us," => format!("{row},0.5\n"),
+        _ => format!("{row},\n"),
+    };
+    lossy["topology"]["file"]["text"] = ring.lines().map(row).collect::<String>().into();
+    let results = run(&lossy);
+    assert_eq!(results.summary["deadlocks"], json!([]));
+    assert_eq!(count(&results, "finished"), 5, "{}", results.summary["counts"]);
+}
+
+#[test]
 fn open_ring_does_not_deadlock() {
     for left_out in 0..5 {
         // Flows that share a link still pause each other.

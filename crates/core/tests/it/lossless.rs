@@ -66,6 +66,37 @@ fn window_below_the_pause_threshold_bounds_the_queue() {
 }
 
 #[test]
+fn quanta_change_nothing_but_the_number_of_frames_without_losses() {
+    let expiring =
+        |quanta: u32| run(&with(&incast(), json!({ "switch": { "pause": { "quanta": quanta } } })));
+    let (without, long) = (run(&incast()), expiring(65_535));
+    // 3.4 ms: no pause lasts so long.
+    assert_eq!(without.flows.fct_s, long.flows.fct_s);
+    assert_eq!(count(&without, "pauses"), count(&long, "pauses"));
+    // 512 ns, which end without frames that repeat the pause. These delay others by a frame, 51 ns.
+    let short = expiring(10);
+    assert_eq!((count(&short, "drops"), count(&short, "losses")), (0, 0));
+    for (one, other) in without.flows.fct_s.iter().zip(&short.flows.fct_s) {
+        assert_near(*other, *one, 0.001, "FCT");
+    }
+    let paused = [&without, &short].map(|results| link(results, "sender0->left", "paused_s"));
+    assert_near(paused[1], paused[0], 0.02, "pauses");
+    let bytes = [&without, &short].map(|results| link(results, "left->sender0", "bytes"));
+    assert!(bytes[1] > 2.0 * bytes[0], "{bytes:?}");
+}
+
+#[test]
+fn quanta_of_a_frame_have_16_bits() {
+    for quanta in [0, 65_536] {
+        let scenario = with(&incast(), json!({ "switch": { "pause": { "quanta": quanta } } }));
+        assert_eq!(
+            try_run(&scenario).err().unwrap(),
+            format!("switch.pause.quanta: must be from 1 to 65535, not {quanta}")
+        );
+    }
+}
+
+#[test]
 fn same_buffer_overflows_without_pause_frames() {
     let without = with(&incast(), json!({ "switch": { "pause": null } }));
     assert!(count(&run(&without), "drops") > 0);

@@ -19,7 +19,7 @@ pub enum Losses {
     Every {
         /// Number of packets in a period.
         period: u64,
-        /// Number of packets that have arrived. Excludes pause frames.
+        /// Number of packets that have arrived. Excludes pause frames, unless they can be lost.
         arrived: u64,
     },
     /// Packets are lost in bursts.
@@ -45,9 +45,10 @@ impl Losses {
         !matches!(self, Self::None)
     }
 
-    /// Decides if the packet that arrives is lost. Pause frames are neither lost nor counted.
-    pub fn take(&mut self, packet: &Packet) -> bool {
-        if packet.kind.is_frame() {
+    /// Decides if the packet that arrives is lost. Unless `loses_frames`, pause frames are neither lost nor
+    /// counted.
+    pub fn take(&mut self, packet: &Packet, loses_frames: bool) -> bool {
+        if packet.kind.is_frame() && !loses_frames {
             return false;
         }
         match self {
@@ -166,7 +167,7 @@ mod tests {
         let mut losses = Losses::new(&Loss::Bursts(law), || Random::new(1, "loss"));
         let format: Format = crate::base::schema::defaults();
         let packet = format.control(Kind::Data, 0, Time::ZERO);
-        (0..packets).map(|_| losses.take(&packet)).collect()
+        (0..packets).map(|_| losses.take(&packet, false)).collect()
     }
 
     /// Asserts that an estimate is within four standard errors.
@@ -217,11 +218,14 @@ mod tests {
     fn every_nth_packet_is_lost_and_frames_are_not_counted() {
         let mut losses = Losses::new(&Loss::Every(3), || unreachable!("it does not draw"));
         let format: Format = crate::base::schema::defaults();
-        let mut take = |kind| losses.take(&format.control(kind, 0, Time::ZERO));
+        let mut take = |kind| losses.take(&format.control(kind, 0, Time::ZERO), false);
         let kinds = [Kind::Data, Kind::Pause, Kind::Ack, Kind::Resume, Kind::Data, Kind::Data];
         assert_eq!(kinds.map(&mut take), [false, false, false, false, true, false]);
         let kinds = [Kind::Data, Kind::Pause, Kind::Data];
         assert_eq!(kinds.map(&mut take), [false, false, true], "not the frame");
+        let mut take = |kind| losses.take(&format.control(kind, 0, Time::ZERO), true);
+        let kinds = [Kind::Data, Kind::Pause, Kind::Resume];
+        assert_eq!(kinds.map(&mut take), [false, false, true], "frames as other packets");
     }
 
     #[test]
@@ -233,7 +237,7 @@ mod tests {
         let format: Format = crate::base::schema::defaults();
         let mut lost = |kind, flow, sequence| {
             let packet = Packet { sequence, ..format.control(kind, flow, Time::ZERO) };
-            [(); 4].map(|()| losses.take(&packet))
+            [(); 4].map(|()| losses.take(&packet, false))
         };
         assert_eq!(lost(Kind::Ack, 0, 2), [false; 4], "ACKs are not chosen");
         assert_eq!(lost(Kind::Data, 0, 2), [true, false, true, false]);

@@ -83,15 +83,15 @@ impl Port {
         self.outage.set_link_state(is_down, self.transmitter.in_flight());
     }
 
-    /// Decides if the packet that has arrived at the end of the link is lost. A pause frame is lost
-    /// only with a failed link, which ends its pauses: otherwise a lost resume frame would stop the
-    /// link for ever.
-    pub fn loses(&mut self, packet: &Packet) -> bool {
+    /// Decides if the packet that has arrived at the end of the link is lost. Unless `loses_frames`, a pause
+    /// frame is lost only with a failed link, which ends its pauses: otherwise a lost resume frame
+    /// would stop the link for ever.
+    pub fn loses(&mut self, packet: &Packet, loses_frames: bool) -> bool {
         if !self.transmitter.may_lose {
             return false;
         }
         let is_cut_off = self.outage.take();
-        let is_lost = is_cut_off || self.losses.take(packet);
+        let is_lost = is_cut_off || self.losses.take(packet, loses_frames);
         self.counters.lost += u64::from(is_lost);
         self.counters.cut_off += u64::from(is_cut_off);
         is_lost

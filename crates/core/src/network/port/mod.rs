@@ -290,6 +290,12 @@ impl Port {
         service.on_wait(busy_until, end).map_or(PortOutcome::Waits, PortOutcome::WaitsUntil)
     }
 
+    /// True if a frame for a lane waits.
+    pub fn has_frame(&mut self, lane: LaneId, now: Time) -> bool {
+        self.advance_to(now);
+        self.control_packets.has_frame(lane)
+    }
+
     /// Takes back the frame for a lane, if it still waits, as if it had never been enqueued.
     pub fn take_frame(&mut self, lane: LaneId, now: Time) -> bool {
         self.advance_to(now);

@@ -173,6 +173,7 @@ fn a_frame_that_waits_can_be_taken_back() {
     enqueue(&mut port, data(0), 0);
     enqueue(&mut port, Packet { sequence: 7, ..control(Kind::Pause) }, 0);
     assert!(!port.take_frame(8, at(10)));
+    assert_eq!([7, 8].map(|lane| port.has_frame(lane, at(10))), [true, false]);
     assert!(port.take_frame(7, at(10)));
     assert!(!port.take_frame(7, at(10)));
     assert_eq!(arrivals(&mut port), [(Kind::Data, 0)]);
@@ -241,13 +242,13 @@ fn a_failed_link_loses_packets_in_flight_and_frames() {
     let mut port = fifo(false);
     port.may_fail();
     enqueue(&mut port, data(0), 0);
-    assert!(!port.loses(&data(9)));
+    assert!(!port.loses(&data(9), false));
     port.set_link_state(true, at(500));
-    assert!(port.loses(&data(0)), "it is in flight");
-    assert!(port.loses(&control(Kind::Pause)), "the link is down");
+    assert!(port.loses(&data(0), false), "it is in flight");
+    assert!(port.loses(&control(Kind::Pause), false), "the link is down");
     port.set_link_state(false, at(1_000));
-    assert!(port.loses(&data(0)), "it is in flight when the link comes back");
-    assert!(!port.loses(&data(1)));
+    assert!(port.loses(&data(0), false), "it is in flight when the link comes back");
+    assert!(!port.loses(&data(1), false));
     assert_eq!((port.counters.lost, port.counters.cut_off), (3, 3));
 }
 

@@ -150,13 +150,19 @@ impl Network {
         buffers.assert_hold(&waiting);
     }
 
-    /// Sends a pause or resume frame for `lane` to the neighbour at its other end. If the opposite
-    /// frame still waits, takes that back instead.
+    /// Sends a pause or resume frame for `lane` to the neighbour at its other end. If an earlier frame still
+    /// waits, takes that back instead; with pauses that expire, takes it back and sends this one, since the
+    /// state of the neighbour is not known.
     fn send_pause_frame(&mut self, kind: Kind, lane: LaneId, scheduler: &mut Scheduler) {
+        if kind == Kind::Pause {
+            self.start_frame_time(lane, scheduler);
+        }
         let back = self.traffic.lanes.link(lane) ^ 1;
         if self.ports[back as usize].take_frame(lane, scheduler.now()) {
             self.pause_frames = self.pause_frames.wrapping_sub(1);
-            return;
+            if self.pause_timers.is_none() {
+                return;
+            }
         }
         self.pause_frames = self.pause_frames.wrapping_add(1);
         let mut frame = Packet {
@@ -172,17 +178,44 @@ impl Network {
         self.enqueue(&mut frame, back, scheduler);
     }
 
+    /// Sends the pause frame for `lane` again, unless the last one still waits.
+    pub(super) fn repeat_pause_frame(&mut self, lane: LaneId, scheduler: &mut Scheduler) {
+        let back = self.traffic.lanes.link(lane) ^ 1;
+        if self.ports[back as usize].has_frame(lane, scheduler.now()) {
+            self.start_frame_time(lane, scheduler);
+        } else {
+            self.send_pause_frame(Kind::Pause, lane, scheduler);
+        }
+    }
+
     /// Executes a pause or resume frame that has arrived.
     pub(in crate::network) fn on_pause_frame(&mut self, frame: &Packet, scheduler: &mut Scheduler) {
         self.end_frame(scheduler.now());
-        let (lanes, lane) = (self.traffic.lanes, frame.sequence);
-        let (link, class) = (lanes.link(lane), lanes.class(lane));
-        let port = &mut self.ports[link as usize];
+        let lane = frame.sequence;
         if frame.kind == Kind::Pause {
-            port.pause(class, scheduler.now());
-        } else {
-            port.resume(class, scheduler.now());
-            self.serve(link, scheduler);
+            self.start_pause_time(lane, scheduler);
         }
+        match (frame.kind == Kind::Pause, self.is_paused(lane)) {
+            (true, false) => {
+                let (link, class) = (self.traffic.lanes.link(lane), self.traffic.lanes.class(lane));
+                self.ports[link as usize].pause(class, scheduler.now());
+            }
+            (false, true) => self.resume(lane, scheduler),
+            _ => {}
+        }
+    }
+
+    /// True if a pause stops `lane`, at its port.
+    pub(in crate::network) fn is_paused(&self, lane: LaneId) -> bool {
+        let (link, class) = (self.traffic.lanes.link(lane), self.traffic.lanes.class(lane));
+        self.ports[link as usize].pauses()[usize::from(class)].is_on()
+    }
+
+    /// Ends the pause of `lane` at its port.
+    pub(in crate::network) fn resume(&mut self, lane: LaneId, scheduler: &mut Scheduler) {
+        let (link, class) = (self.traffic.lanes.link(lane), self.traffic.lanes.class(lane));
+        self.ports[link as usize].resume(class, scheduler.now());
+        self.end_pause_time(scheduler.now());
+        self.serve(link, scheduler);
     }
 }

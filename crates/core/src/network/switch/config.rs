@@ -1,7 +1,7 @@
 //! Parameters of switches.
 
 use super::traffic_classes::Number;
-use crate::base::schema::{Problem, positive};
+use crate::base::schema::{Bounds, Problem, positive};
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Link;
 use crate::network::port::Passing;
@@ -74,6 +74,12 @@ crate::parameters! {
             let is_empty = classes.as_ref().is_some_and(Vec::is_empty);
             if is_empty { Err("at least one traffic class, or left out") } else { Ok(()) }
         };
+        /// Time of a pause in units of 512 bit times of the paused link (IEEE 802.1Qbb; IEEE 802.3
+        /// clause 31B). The pause ends then, unless another frame has restarted the time: while a link
+        /// is paused, the switch repeats the frame each half of the time that remains after the longest
+        /// wait of a frame, so that a single lost frame does not end the pause. Links with losses then
+        /// lose frames, too. By default pauses do not expire, and frames are not lost.
+        pub quanta: Option<u32> = None, where sixteen_bits;
         /// Time that the neighbour takes to react to a pause frame, for the computed headroom
         /// only.
         pub reaction: Duration = Duration::ZERO;
@@ -86,6 +92,11 @@ crate::parameters! {
             if is_long { Ok(()) } else { Err("1 us or more") }
         };
     }
+}
+
+/// Times in a pause frame, which has 16 bits for them; a time of 0 resumes.
+fn sixteen_bits() -> Bounds {
+    Bounds::at_least(1.0).to(f64::from(u16::MAX))
 }
 
 /// Size of a pause frame (IEEE 802.3).
@@ -117,12 +128,17 @@ impl Pause {
         self.alpha * f64::from(1_u32 << shift)
     }
 
+    /// Returns the longest time of a pause frame at the port of `back`: it waits for a packet and for frames
+    /// of other lanes, of `lanes` in all.
+    pub(super) fn frame_time(lanes: usize, back: &Link, packet: Bytes) -> Duration {
+        back.rate.transmit(Bytes(packet.0 + lanes as u64 * PAUSE_FRAME.0))
+    }
+
     /// Returns the headroom of one of `lanes` lossless lanes of a link with the reverse link `back`, for
     /// packets of up to `packet`.
     pub(super) fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {
         let computed = || {
-            let frames = lanes as u64 * PAUSE_FRAME.0;
-            let frame = back.rate.transmit(Bytes(packet.0 + frames));
+            let frame = Self::frame_time(lanes, back, packet);
             let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
             let reaction = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
             link.rate.carries(Duration(reaction)).0.saturating_add(2 * packet.0)

@@ -2,6 +2,7 @@
 
 mod buffering;
 pub mod config;
+pub mod pause_timers;
 pub mod pause_watchdog;
 pub mod shared_buffer;
 pub mod traffic_classes;

@@ -2,9 +2,11 @@
 //!
 //! A pause stops a lane, one traffic class of one link. A paused lane waits for a second paused lane if
 //! packets that arrived by the first wait for the second. Lanes that wait for each other in a cycle are
-//! deadlocked ([deadlocks16]): their packets never move again, since pauses have no timeout and admitted
-//! packets are not dropped. A cycle is not a deadlock yet if enough packets of one of its lanes can still
-//! leave by other ports. So the packets that can leave are removed first.
+//! deadlocked ([deadlocks16]): their packets never move again, since admitted packets are not dropped and
+//! pauses do not expire while their switches repeat the frames. Pauses that can expire nevertheless, since
+//! frames can be lost, do not count: the cycle resolves itself. A cycle is not a deadlock yet if enough
+//! packets of one of its lanes can still leave by other ports. So the packets that can leave are removed
+//! first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -67,8 +69,9 @@ fn endless_pauses(network: &Network) -> Option<(Vec<Option<Time>>, Waits)> {
     let buffers = network.buffers.as_ref()?;
     // Paused at both ends, so that no resume frame is in flight. By lane, the begin of the pause.
     let pauses = (0..).zip(network.ports.iter().flat_map(Port::pauses));
+    let is_endless = |lane| buffers.is_paused(lane) && !network.can_expire(lane);
     let mut stuck: Vec<Option<Time>> =
-        pauses.map(|(lane, pauses)| pauses.since.filter(|_| buffers.is_paused(lane))).collect();
+        pauses.map(|(lane, pauses)| pauses.since.filter(|_| is_endless(lane))).collect();
     if stuck.iter().all(Option::is_none) {
         return None;
     }

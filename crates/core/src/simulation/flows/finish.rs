@@ -91,7 +91,7 @@ impl Simulation<'_> {
 
     /// Returns true if no flow is pending or in progress. Remaining events are stale.
     pub(in crate::simulation) fn is_over(&self) -> bool {
-        self.local_flows == 0 && self.network.pause_frames() == 0 && self.pending_flows.is_empty()
+        self.local_flows == 0 && self.network.open_pauses() == 0 && self.pending_flows.is_empty()
     }
 
     /// Records a flow and removes it. The flow ended when its sender closed, when one of its ends last

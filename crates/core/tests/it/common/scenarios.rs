@@ -437,7 +437,18 @@ pub fn scenario(seed: u64) -> Value {
     }
     share_hosts(&mut scenario, seed);
     share_connections(&mut scenario, seed);
+    expire_pauses(&mut scenario, seed);
     scenario
+}
+
+/// Lets pauses expire, and links lose their frames, in half of the scenarios with pauses.
+fn expire_pauses(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/quanta");
+    if let Some(pause) = scenario["switch"].get_mut("pause")
+        && random.below(2) == 0
+    {
+        pause["quanta"] = pick(random, &[20, 300, 65_535]).into();
+    }
 }
 
 /// Sets how flows share their host's port, its queue, and whether unused windows grow.
