@@ -28,7 +28,6 @@ use crate::router::Router;
 
 /// Properties of a port that do not depend on its queue.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "the properties are independent")]
 pub struct PortConfig {
     /// Packets that pass data, in an unlimited queue of their own.
     pub passing: Passing,

@@ -443,7 +443,8 @@ mod tests {
             let config = Config::read(&config).unwrap();
             let mut buffers =
                 Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
-            let link = (0..).find(|id| graph.link_name(*id) == link).unwrap();
+            let mut ids = 0..graph.links.len() as LinkId;
+            let link = ids.find(|id| graph.link_name(*id) == link).unwrap();
             let mut held = 0;
             while !buffers.pauses(link as LaneId) {
                 assert!(buffers.admit(link as LaneId, 10, || 0));
