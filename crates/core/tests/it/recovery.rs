@@ -441,6 +441,9 @@ fn lost_acks_are_not_marks_with_the_option_of_accurate_ecn() {
     let classic = run(&with(&scenario(false), not_accurate));
     assert_eq!(with_option.to_bits(), fct(&classic).to_bits());
     assert!(without > 2.0 * with_option, "{without} and {with_option}");
+    // Without ECN there is nothing to count.
+    let without_ecn = run(&with(&scenario(false), json!({ "transport": { "ecn": false } })));
+    assert_eq!(with_option.to_bits(), fct(&without_ecn).to_bits());
     let marked = run_with_all_engines(&with(
         &scenario(true),
         json!({

@@ -139,7 +139,7 @@ impl Transport for Config {
                 every: self.ack_every,
                 feedback: match self.marks {
                     Marks::Echo => MarkFeedback::Echo,
-                    Marks::EchoUntilReduced if self.reliability.accurate_ecn => {
+                    Marks::EchoUntilReduced if self.ecn && self.reliability.accurate_ecn => {
                         MarkFeedback::AccurateEcn
                     }
                     Marks::EchoUntilReduced => MarkFeedback::EchoUntilCwr,

@@ -83,7 +83,7 @@ pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
     Mechanism {
         ecn_capable: ecn,
         acks: AckPolicy {
-            feedback: if reliability.accurate_ecn {
+            feedback: if ecn && reliability.accurate_ecn {
                 MarkFeedback::AccurateEcn
             } else {
                 MarkFeedback::EchoUntilCwr
