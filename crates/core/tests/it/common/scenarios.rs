@@ -490,7 +490,7 @@ fn share_connections(scenario: &mut Value, seed: u64) {
     for field in ["transports", "traffic_classes"] {
         scenario.as_object_mut().map(|scenario| scenario.remove(field));
     }
-    if let Some(pause) = scenario["switch"]["pause"].as_object_mut() {
+    if let Some(pause) = scenario["switch"].get_mut("pause").and_then(Value::as_object_mut) {
         pause.remove("classes");
     }
 }
