@@ -99,6 +99,7 @@ impl Transmitter {
     }
 
     /// Starts the transmission of a packet that did not wait here.
+    #[inline]
     pub fn send(&mut self, packet: &Packet, starts: Time) -> Transmission {
         let crossing = self.durations.cross(packet.bytes, starts);
         let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };

@@ -3,7 +3,7 @@
 use super::ends::ReceiverEnd;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::packet::{AckOptions, FlowNumber, Header, Kind, Packet};
+use crate::model::packet::{FlowNumber, Header, Kind, Packet};
 use crate::network::breakdown::packet_records::PacketRecords;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
@@ -49,6 +49,7 @@ impl Simulation<'_> {
         let reply = receiver_end.receiver.on_data(now, packet);
         receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
         let completes_flows = receiver_end.is_stream && reply.is_new;
+        let has_options = receiver_end.receiver.has_options;
         let mut is_complete = false;
         if reply.is_new {
             receiver_end.delivered += u64::from(packet.bytes) - self.format.header.0;
@@ -77,7 +78,7 @@ impl Simulation<'_> {
             // A sender that has given up awaits no answer.
             self.note_possible_end(slot, Time::ZERO);
         }
-        self.reply(packet.flow, slot, reply);
+        self.reply(packet.flow, slot, reply, has_options);
         Ok(())
     }
 
@@ -111,15 +112,19 @@ impl Simulation<'_> {
             records.resume(record, now - received_at);
         }
         receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
-        self.reply(number, slot, reply);
+        let has_options = receiver_end.receiver.has_options;
+        self.reply(number, slot, reply, has_options);
         self.note_possible_end(slot, Time::ZERO);
     }
 
-    /// Sends the answers of a flow's receiver.
-    fn reply(&mut self, number: FlowNumber, slot: usize, reply: ReceiverOutput) {
-        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+    /// Sends the answers of a flow's receiver, whose ACKs may have options beyond their headers if
+    /// `has_options`.
+    fn reply(&mut self, number: FlowNumber, slot: usize, reply: ReceiverOutput, has_options: bool) {
         if let Some(mut answer) = reply.ack {
-            let options = receiver_end.receiver.options(&mut answer);
+            let mut options = None;
+            if has_options && let Some(receiver_end) = &mut self.flows.receivers[slot] {
+                options = receiver_end.receiver.options(&mut answer);
+            }
             let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } =
                 answer;
             let control = self.format.control(kind, number, sent_at);
@@ -131,12 +136,7 @@ impl Simulation<'_> {
             };
             let feedback = self.feedback(slot, sent_at, feedback);
             let packet = match options {
-                Some(options) if options.sack_blocks() > 1 || options.marks > 0 => {
-                    self.network.with_options(plain, options, feedback)
-                }
-                Some(AckOptions { blocks: [block, ..], .. }) => {
-                    plain.with_header(Header::Ack { block, feedback })
-                }
+                Some(options) => self.network.with_options(plain, options, feedback),
                 None => plain.with_header(Header::Ack { block, feedback }),
             };
             self.send_back(slot, packet);

@@ -65,6 +65,8 @@ pub struct Receiver {
     expected: u32,
     /// True if ACKs carry ECE, until the sender responds with CWR (RFC 3168).
     echoes_mark: bool,
+    /// True if ACKs may have options beyond their headers.
+    pub has_options: bool,
     /// Number of marked packets, with `AccECN`.
     mark_count: u32,
     /// Time when the next periodic CNP is due.
@@ -96,6 +98,8 @@ impl Receiver {
             recent_blocks: None,
             nacked_at: Time::NEVER,
             echoes_mark: false,
+            has_options: mechanism.reliability.sack_blocks > 1
+                || mechanism.has_accurate_ecn_option(),
             mark_count: 0,
             notification_clock: Time::NEVER,
             notification_due: Time::NEVER,
@@ -199,6 +203,7 @@ impl Receiver {
     }
 
     /// Returns the SACK block of the delayed ACK; empty for a segment in order.
+    #[inline]
     fn delayed_block(&self) -> (u32, u32) {
         let range =
             self.delayed_ack.and_then(|delayed| self.out_of_order.range_of(delayed.sequence));
@@ -249,22 +254,22 @@ impl Receiver {
         }
     }
 
-    /// Returns the options of an acknowledgement to send; none if ACKs have one block and no count of marks.
+    /// Returns the options of an acknowledgement to send, if it has any beyond its header.
     pub fn options(&mut self, acknowledgement: &mut Acknowledgement) -> Option<AckOptions> {
         let limit = self.mechanism.reliability.sack_blocks as usize;
         let marks = if self.mechanism.has_accurate_ecn_option() { self.mark_count } else { 0 };
-        if limit == 1 && marks == 0 {
-            return None;
+        let mut blocks = [acknowledgement.block, (0, 0), (0, 0)];
+        let repeats_blocks = limit > 1 && !self.out_of_order.is_empty();
+        if repeats_blocks {
+            let recent_blocks = self.recent_blocks.get_or_insert_default();
+            blocks = recent_blocks.blocks(acknowledgement.block, &self.out_of_order, limit);
         }
-        let first = acknowledgement.block;
-        if limit == 1 || self.out_of_order.is_empty() {
-            return Some(AckOptions { blocks: [first, (0, 0), (0, 0)], marks });
-        }
-        let recent_blocks = self.recent_blocks.get_or_insert_default();
-        let blocks = recent_blocks.blocks(first, &self.out_of_order, limit);
         let options = AckOptions { blocks, marks };
-        acknowledgement.sack_blocks = options.sack_blocks();
-        Some(options)
+        if repeats_blocks {
+            acknowledgement.block = blocks[0];
+            acknowledgement.sack_blocks = options.sack_blocks();
+        }
+        (options.sack_blocks() > 1 || marks > 0).then_some(options)
     }
 
     /// Returns the ECN feedback of an ACK for a packet.

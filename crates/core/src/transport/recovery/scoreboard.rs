@@ -359,6 +359,7 @@ impl Scoreboard {
     }
 
     /// Records the segments of a SACK block as delivered. Returns the number of new ones.
+    #[inline]
     fn sack(
         &mut self,
         block: (u32, u32),
@@ -367,9 +368,16 @@ impl Scoreboard {
         outcome: &mut AckOutcome,
     ) -> u32 {
         let (from, to) = (block.0.max(self.cumulative), block.1);
-        if from >= to {
-            return 0;
-        }
+        if from < to { self.sack_range((from, to), now, original, outcome) } else { 0 }
+    }
+
+    fn sack_range(
+        &mut self,
+        (from, to): (u32, u32),
+        now: Time,
+        original: &mut Option<u32>,
+        outcome: &mut AckOutcome,
+    ) -> u32 {
         if let Some(rack) = &mut self.rack {
             self.sacked.gaps(from, to, |from, to| {
                 *original = original.or(rack.on_delivered(from, to, now, Time::NEVER));

@@ -15,6 +15,7 @@ pub(super) struct LastResort {
 impl Scoreboard {
     /// Returns the next segment to send within the receive window (`NextSeg` in RFC 6675), and true if it is
     /// sent regardless of the congestion window.
+    #[inline]
     pub fn candidate(&self) -> Option<(u32, bool)> {
         let is_accepted = |window| self.next - self.cumulative < window;
         match self.lost.first() {
@@ -22,7 +23,8 @@ impl Scoreboard {
             _ if self.next < self.total && self.receive_window.is_none_or(is_accepted) => {
                 Some((self.next, false))
             }
-            _ => self.last_resort().map(|sequence| (sequence, false)),
+            _ if self.last_resort.is_some() => self.last_resort().map(|sequence| (sequence, false)),
+            _ => None,
         }
     }
 
