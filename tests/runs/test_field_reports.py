@@ -74,7 +74,7 @@ def test_a_doubled_timeout_stays_until_there_is_a_sample(
     second_lost: int, timestamps: bool, expected_ms: float, tmp_path: Path
 ) -> None:
     # One segment at a time (RFC 6298 §5.5 and Karn). Without timestamps the ACK of a retransmission
-    # is no sample, so the second timeout is doubled, unless a segment in between gave a sample.
+    # gives no sample, so the second timeout is doubled, unless a segment in between gave a sample.
     transport = {
         "kind": "tcp",
         "window": {"initial": 1, "max": 1},
