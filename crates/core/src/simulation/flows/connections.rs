@@ -33,7 +33,7 @@ pub(in crate::simulation) struct StreamFlows {
     recorded: u64,
     /// Retransmissions and timeouts that records of flows contain.
     counted: (u32, u32),
-    /// True if there is no flow in progress and no packet in the network.
+    /// True if no flow is in progress and none of the stream's packets is in the network.
     is_idle: bool,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct FlowEnds {
 }
 
 impl Sender {
-    /// Begins a byte stream with the flow that the sender was created for. There is no handshake if the
+    /// Begins a byte stream with the flow that the sender was created for. It has no handshake if the
     /// connection `is_open`.
     pub fn begin_stream(&mut self, is_open: bool) {
         if is_open {
