@@ -12,7 +12,7 @@ from conftest import EXPERIMENTS
 from sojourn import cli
 from sojourn.cli import completion
 from sojourn.figures import discovery
-from sojourn.figures.figure import SCALES
+from sojourn.figures.figure import SEEDS
 
 SOJOURN = Path(sys.executable).with_name("sojourn")
 
@@ -97,4 +97,4 @@ def test_names_of_figures_are_found_without_importing_them(
 
 
 def test_scales_are_the_scales_of_figures() -> None:
-    assert completion.scales() == list(SCALES)
+    assert completion.scales() == list(SEEDS)

@@ -49,7 +49,12 @@ def test_figures_are_discovered_in_folders() -> None:
 def test_a_figure_writes_picture_table_and_claims(made: Path) -> None:
     assert sorted(file.name for file in made.iterdir()) == ["t1.csv", "t1.json", "t1.png", "t1.svg"]
     content = json.loads((made / "t1.json").read_text(encoding="utf-8"))
-    assert [claim["verdict"] for claim in content["claims"]] == ["held", "not held", "not judged"]
+    assert [(claim["kind"], claim["verdict"]) for claim in content["claims"]] == [
+        ("stated", "held"),
+        ("stated", "not held"),
+        ("own", "not judged"),
+        ("check", "held"),
+    ]
     interval = r"slowdown at load 0.8 over that at 0.2 is \S+ \(\S+ to \S+\), expected at least"
     assert re.search(interval, content["claims"][0]["numbers"])
     assert content["seeds"] == [1, 2]
@@ -68,7 +73,20 @@ def test_a_claim_is_not_judged_at_other_scales_than_its_own() -> None:
     table = figure.published()
     assert table is not None
     verdicts = [claim.verdict for claim in figure.judge(table, "paper")]
-    assert verdicts == ["not judged"] * 3
+    assert verdicts == ["not judged"] * 4
+
+
+def test_every_figure_has_the_seeds_of_its_scale_or_a_reason_for_one() -> None:
+    figure = discovery.discover(EXPERIMENTS)["t1"]
+
+    figure.scales = {key: {"flows": 10, "loads": (0.2,)} for key in ("quick", "paper")}
+
+    def seeds(scale: str) -> int:
+        return len({labels["seed"] for labels, _ in figure.plan(scale)})
+
+    assert (seeds("quick"), seeds("paper")) == (4, 10)
+    figure.one_seed = "nothing in it is random"
+    assert seeds("paper") == 1
 
 
 RELAY = """
@@ -302,7 +320,7 @@ def test_the_list_of_figures_contains_a_shared_deviation_once() -> None:
 
 
 def test_the_list_of_figures_has_every_claim() -> None:
-    claims = [ClaimResult("flows are never slow", True, "not held", "it is 2")]
+    claims = [ClaimResult("flows are never slow", "stated", "not held", "it is 2")]
     figures = discovery.discover(EXPERIMENTS)
     page = experiments_page(figures, {"t1": FigureRecord("paper", claims)})
     assert "| flows are slower at a higher load | not judged |  |" in page
@@ -311,24 +329,26 @@ def test_the_list_of_figures_has_every_claim() -> None:
     assert "`quick` scale" in experiments_page(figures, {"t1": FigureRecord("quick", claims)})
 
 
-def test_claims_of_sources_and_derived_claims_are_counted_separately() -> None:
+def test_claims_of_sources_own_claims_and_checks_are_counted_separately() -> None:
     words: tuple[Word, ...] = ("held", "held", "not held")
-    stated, derived = (
-        [ClaimResult("", True, word, "") for word in words],
-        [ClaimResult("", False, "not judged", "")],
+    stated, own, checks = (
+        [ClaimResult("", "stated", word, "") for word in words],
+        [ClaimResult("", "own", "not judged", "")],
+        [ClaimResult("", "check", "held", "")],
     )
-    assert recorded.tally_sentence([*derived, *stated]) == (
-        "stated by the sources: 2 held, 1 not held, 0 not judged;"
-        " derived, or our own: 0 held, 0 not held, 1 not judged"
+    assert recorded.tally_sentence([*own, *stated, *checks]) == (
+        "claims of the sources: 2 held, 1 not held, 0 not judged;"
+        " claims of our own: 0 held, 0 not held, 1 not judged;"
+        " checks: 1 held, 0 not held, 0 not judged"
     )
-    assert recorded.tally_sentence(derived).startswith("derived")
+    assert recorded.tally_sentence(own).startswith("claims of our own")
 
 
 def test_recording_keeps_the_verdicts_of_other_figures(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorded, "STATE_FILE", tmp_path / "state.json")
-    held, other = ClaimResult("a", True, "held", "1"), ClaimResult("b", False, "not held", "2")
+    held, other = ClaimResult("a", "stated", "held", "1"), ClaimResult("b", "own", "not held", "2")
     result, pairs = read_results(made)[0], [PublishedPair({"load": 0.2}, published=2.0, ours=3.0)]
     recorded.write_records([replace(result, id="t2", scale="paper", claims=[held], beside=pairs)])
     recorded.write_records([replace(result, id="t1", scale="quick", claims=[other])])

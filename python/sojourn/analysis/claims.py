@@ -22,6 +22,9 @@ from sojourn.analysis.student import t_quantile
 
 Word = Literal["held", "not held", "not judged"]
 
+Kind = Literal["stated", "own", "check"]
+"""Kind of a claim: of the paper, of our own, or a check of what is true by construction."""
+
 CONFIDENCE = 0.95
 
 MAX_PRINTED = 3
@@ -241,8 +244,7 @@ class Claim:
 
     statement: str
     judge: ClaimFunction
-    stated: bool
-    """True if the paper states the claim; false if it was derived or read off a picture."""
+    kind: Kind
     scales: tuple[str, ...]
     exact: bool = False
     """True if the numbers are arithmetic that no seed changes; they have no intervals."""

@@ -52,12 +52,12 @@ def figure(
     """Reproduce figures: run, draw, and judge the claims."""
     from sojourn.base.messages import did_you_mean
     from sojourn.figures import discovery, recorded, tables
-    from sojourn.figures.figure import SCALES
+    from sojourn.figures.figure import SEEDS
     from sojourn.show import console
 
-    if scale not in SCALES:
-        hint = did_you_mean(scale, SCALES)
-        raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
+    if scale not in SEEDS:
+        hint = did_you_mean(scale, SEEDS)
+        raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SEEDS)}{hint}")
     chosen = discovery.choose(discovery.discover(), names)
     if record:
         _check_record(chosen)

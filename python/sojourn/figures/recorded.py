@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import get_args
 
-from sojourn.analysis.claims import Word
+from sojourn.analysis.claims import Kind, Word
 from sojourn.base import paths
 from sojourn.figures.figure import ClaimResult, FigureResult, PublishedPair
 from sojourn.scenario.typed import read_json
@@ -15,6 +15,13 @@ STATE_FILE = paths.EXPERIMENTS / "state.json"
 """File of the last recorded verdicts, by figure."""
 
 WORDS: tuple[Word, ...] = get_args(Word)
+
+KINDS: dict[Kind, str] = {
+    "stated": "claims of the sources",
+    "own": "claims of our own",
+    "check": "checks",
+}
+"""Names of the kinds of claims."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,11 @@ def read_records() -> dict[str, FigureRecord]:
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Word, int]]:
-    """Count claims by verdict: those that a source states, and those derived or added."""
+    """Count claims by kind and verdict."""
     claims = list(claims)
     return {
-        name: _count(claim.verdict for claim in claims if claim.stated == stated)
-        for name, stated in (("stated by the sources", True), ("derived, or our own", False))
+        name: _count(claim.verdict for claim in claims if claim.kind == kind)
+        for kind, name in KINDS.items()
     }
 
 

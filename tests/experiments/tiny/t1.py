@@ -68,3 +68,8 @@ def never_slow(table: pl.DataFrame) -> Verdict:
 @figure.claim("a third load is in between", stated=False, scales=("smoke",))
 def between(table: pl.DataFrame) -> Verdict:
     return not_judged("there are two loads")
+
+
+@figure.check("no slowdown is below 1", scales=("smoke",))
+def at_least_one(table: pl.DataFrame) -> Verdict:
+    return at_least(min(table["value"]), 1, "the least mean slowdown")
