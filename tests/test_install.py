@@ -142,7 +142,7 @@ def test_figures_of_a_user_are_found_and_can_import_published_ones(sojourn: Sojo
     (folder / "m1_one_flow.py").write_text(USER_FIGURE, encoding="utf-8")
     gentle = paths.EXAMPLES / "controllers" / "gentle.py"
     (folder / "gentle.py").write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
-    assert "m1.svg  One flow" in sojourn("figure", "m1", "--scale", "smoke", "--out", "made")
+    assert "m1   One flow" in sojourn("figure", "m1", "--scale", "smoke", "--out", "made")
     table = Path("made/m1.csv").read_text(encoding="utf-8")
     assert "TCP," in table
     assert "mine," in table

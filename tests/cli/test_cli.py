@@ -296,8 +296,15 @@ def test_a_figure_and_its_report_are_written(
     out = str(directory / "figures")
     assert cli.invoke(["figure", "t1", "--scale", "smoke", "--out", out]) == 0
     printed = capsys.readouterr().out
+    assert re.match(
+        r"t1   Mean slowdown against load: 2 held, 1 not held, 1 not judged \(", printed
+    )
     assert "✓ held" in printed
-    assert re.search(r"0\.8 +mean +(≥ )?\d", printed)
+    assert "\nclaims of the sources: 1 held, 1 not held, 0 not judged\n" in printed
+    assert "  mean  " not in printed
+    again = ["figure", "t1", "--scale", "smoke", "--out", out, "--tables"]
+    assert cli.invoke(again) == 0
+    assert re.search(r"0\.8 +mean +(≥ )?\d", capsys.readouterr().out)
     assert cli.invoke(["report", "--figures", out]) == 0
     assert "figures/report.html" in files(directory)
 

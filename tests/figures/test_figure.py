@@ -22,6 +22,7 @@ from sojourn.figures.documents import experiments_page
 from sojourn.figures.figure import ClaimResult, FigureResult, PublishedPair
 from sojourn.figures.html_report import as_toml, read_results, write_report
 from sojourn.figures.recorded import FigureRecord
+from sojourn.figures.tables import label_text
 from sojourn.show.network_layout import layout
 
 
@@ -146,7 +147,7 @@ def test_a_figure_is_drawn_during_the_runs_of_the_next_figure(
     relay(tmp_path, "base")
     assert make_both(tmp_path, monkeypatch) == 0
     printed = capsys.readouterr().out
-    assert printed.index("r1.svg  Relay r1") < printed.index("r2.svg  Relay r2")
+    assert printed.index("r1   Relay r1") < printed.index("r2   Relay r2")
 
 
 def test_a_drawn_figure_is_printed_even_if_the_next_figure_fails(
@@ -155,7 +156,7 @@ def test_a_drawn_figure_is_printed_even_if_the_next_figure_fails(
     relay(tmp_path, 'base | {"transport": "dctpc"}')
     assert make_both(tmp_path, monkeypatch) == 2
     printed = capsys.readouterr()
-    assert "r1.svg  Relay r1" in printed.out
+    assert "r1   Relay r1" in printed.out
     assert "r2.py: transport: " in printed.err
     assert "did you mean `dctcp`?" in printed.err
 
@@ -171,9 +172,8 @@ def test_figures_named_twice_are_made_once(
     assert re.findall(r"(?m)^ +(\w+) +\d", planned) == ["r2", "r1", "all"]
     assert cli.invoke(command) == 0
     printed = capsys.readouterr().out
-    assert re.findall(r"(\w+)\.svg", printed) == ["r2", "r1"]
-    assert re.findall(r"(\w+) occurs once", printed) == ["r2", "r1"]
-    assert printed.endswith("0 held, 0 not held, 2 not judged\n")
+    assert re.findall(r"(?m)^(\w+) +Relay", printed) == ["r2", "r1"]
+    assert "claims of the sources: 0 held, 0 not held, 2 not judged\n" in printed
 
 
 def test_an_unknown_scale_is_an_error() -> None:
@@ -342,6 +342,13 @@ def test_claims_of_sources_own_claims_and_checks_are_counted_separately() -> Non
         " checks: 1 held, 0 not held, 0 not judged"
     )
     assert recorded.tally_sentence(own).startswith("claims of our own")
+
+
+@pytest.mark.parametrize(
+    ("label", "text"), [(0.1 + 0.2, "0.3"), (None, "-"), ("DCTCP", "DCTCP"), (10, "10")]
+)
+def test_labels_in_tables_are_short(label: object, text: str) -> None:
+    assert label_text(label) == text
 
 
 def test_recording_keeps_the_verdicts_of_other_figures(

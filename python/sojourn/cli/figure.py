@@ -48,6 +48,10 @@ def figure(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only print the expected run time and size.")
     ] = False,
+    show_tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Also print each figure's values, and all claims."),
+    ] = False,
 ) -> None:
     """Reproduce figures: run, draw, and judge the claims."""
     from sojourn.base.messages import did_you_mean
@@ -70,9 +74,15 @@ def figure(
     figures = []
     for made_figure in _make(chosen, scale, out, **options):
         figures.append(made_figure)
-        _print(made_figure, out)
-    console.console.print(tables.claim_table(figures))
-    print(recorded.tally_sentence(claim for item in figures for claim in item.claims))
+        print(tables.figure_line(made_figure), flush=True)
+        if show_tables:
+            _print_values(made_figure, out)
+    if show_tables or len(figures) == 1:
+        console.console.print(tables.claim_table(figures))
+    print("", *recorded.tally_lines(claim for item in figures for claim in item.claims), sep="\n")
+    if noted := [item.id for item in figures if item.notes]:
+        print(f"not all values have converged at this scale: {', '.join(noted)}")
+    print(f"pictures and tables: {out}; `sojourn report` makes a page of them")
     if record:
         recorded.write_records(figures)
 
@@ -141,13 +151,12 @@ def _make(
             yield previous.result()
 
 
-def _print(made: "FigureResult", out: Path) -> None:
+def _print_values(made: "FigureResult", out: Path) -> None:
     from sojourn.figures import tables
     from sojourn.show import console
 
     table = tables.figure_table(made.table(out), f"{made.id}: {made.title}")
     if table is not None:
         console.console.print(table)
-    print(f"{out / made.id}.svg  {made.title} ({made.seconds} s)", flush=True)
     for note in made.notes:
         print(f"warning: {note}", flush=True)

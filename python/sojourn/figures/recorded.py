@@ -62,10 +62,15 @@ def _count(verdicts: Iterable[Word]) -> dict[Word, int]:
     return {word: counts[word] for word in WORDS}
 
 
-def tally_sentence(claims: Iterable[ClaimResult]) -> str:
-    """Return the tally as a sentence."""
-    return "; ".join(
+def tally_lines(claims: Iterable[ClaimResult]) -> list[str]:
+    """Return a line for each kind of claims that occurs."""
+    return [
         f"{name}: " + ", ".join(f"{number} {word}" for word, number in counts.items())
         for name, counts in tally(claims).items()
         if sum(counts.values())
-    )
+    ]
+
+
+def tally_sentence(claims: Iterable[ClaimResult]) -> str:
+    """Return the tally as a sentence."""
+    return "; ".join(tally_lines(claims))

@@ -1,5 +1,6 @@
 """Tables of `sojourn figure`: values, plans and claims."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import polars as pl
@@ -9,6 +10,7 @@ from rich.text import Text
 from sojourn.base.units import format_long_time
 from sojourn.figures.figure import FigureResult
 from sojourn.figures.plan import Plan
+from sojourn.figures.recorded import WORDS
 from sojourn.show.console import MARKS, rich_table
 from sojourn.show.intervals import format_value
 
@@ -28,9 +30,23 @@ def figure_table(table: pl.DataFrame, title: str, max_rows: int = 60) -> Table |
     output = rich_table(*other_labels, *map(str, schemes), title=title)
     for rows in table.partition_by(other_labels, maintain_order=True):
         cells = {row[first]: format_value(row) for row in rows.to_dicts()}
-        heads = [Text(str(rows[name][0])) for name in other_labels]
+        heads = [Text(label_text(rows[name][0])) for name in other_labels]
         output.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
     return output
+
+
+def label_text(label: object) -> str:
+    """Return a label as text: a float without trailing digits, a missing label as a dash."""
+    if label is None:
+        return "-"
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def figure_line(result: FigureResult) -> str:
+    """Return a line with a figure's title, the number of claims per verdict, and the run time."""
+    counts = Counter(claim.verdict for claim in result.claims)
+    verdicts = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
+    return f"{result.id:<4} {result.title}: {verdicts or 'no claims'} ({result.seconds:.1f} s)"
 
 
 def plan_table(plans: Sequence[Plan], hops_per_cpu_second: float) -> Table:
