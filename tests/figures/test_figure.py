@@ -416,6 +416,15 @@ def test_the_look_of_a_scheme_does_not_depend_on_the_spelling_of_its_name() -> N
     assert looks.look("something new") == looks.look("Something New")
 
 
+def test_every_published_distribution_is_named_in_the_legend() -> None:
+    columns = {"scheme": ["DCQCN", "TIMELY"], "value": [1e-4, 1e-3], "fraction": [0.5, 0.5]}
+    points = pl.DataFrame(columns)
+    with plot.canvas() as (_, axes):
+        plot.cdf(axes, points, published=points)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["DCQCN", "TIMELY", "DCQCN, published", "TIMELY, published"]
+
+
 def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
     curve = pl.DataFrame(
         {

@@ -176,7 +176,7 @@ def cdf(  # noqa: PLR0913 - each parameter is an option of the picture
             values, fractions, where="post", color=style.colour, linestyle=style.line, label=scheme
         )
     if published is not None:
-        for number, (scheme, part) in enumerate(rows_of_each(published, by)):
+        for scheme, part in rows_of_each(published, by):
             style = look(drawn_as.get(scheme, scheme))
             axes.plot(
                 part["value"].to_numpy() * scale,
@@ -186,7 +186,7 @@ def cdf(  # noqa: PLR0913 - each parameter is an option of the picture
                 markerfacecolor="none",
                 linestyle="--",
                 linewidth=1,
-                label=PUBLISHED if number == 0 else None,
+                label=f"{scheme}, published",
             )
     if log:
         axes.set_xscale("log")
