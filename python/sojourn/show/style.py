@@ -93,6 +93,7 @@ LOOKS = {
     "one target": Look(BLUE, "o"),
     "with priority": Look(BLUE, "o"),
     "without priority": Look(RED, "s"),
+    "beta 0.008": Look(PURPLE, "v"),
     "weight 0.02": Look(RED, "^"),
     "weight 0.05": Look(BLUE, "o"),
     "k = 20 kb": Look(SKY, "o"),

@@ -8,12 +8,15 @@ import polars as pl
 from sojourn import Figure, Run, Verdict, at_least, at_most, between, every, metrics
 
 from .paper import (
-    DOCUMENTED,
+    DCQCN,
+    FACTOR,
     PATCHED,
     SCALES,
     SMALL,
+    SMALL_BETA,
     TIMELY,
     along_load,
+    as_published,
     dctcp,
     ideal,
     over_loads,
@@ -26,8 +29,11 @@ figure = Figure(
     id="a2",
     title="Median completion time of small flows",
     source="Figure: median and 90th percentile of FCT of small flows, left",
-    # The intervals of ten seeds are too wide at load 0.2: TIMELY over DCQCN is within 5 or 6 %.
-    scales={**SCALES, "paper": {**SCALES["paper"], "seeds": 20}},
+    scales=SCALES,
+    deviations=(
+        "The published median of TIMELY at load 1.0 is 14.8 times DCQCN's. The claim was first a "
+        "factor of at least 3, with beta 0.8, and then with beta 0.008.",
+    ),
     panels=(1, 3),
     size=(12, 4.4),
 )
@@ -49,40 +55,64 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     along_load(axes, table, published, "median FCT of small flows")
 
 
-@figure.claim(f"DCQCN and {TIMELY} are equal (within 5 %) at load 0.2 and below")
-def equal_at_low_load(table: pl.DataFrame) -> Verdict:
+def equal_at_low_load(table: pl.DataFrame, timely: str) -> Verdict:
+    """Judge that TIMELY's median is DCQCN's at low load."""
+
     def ratio(load: float) -> Verdict:
-        dcqcn, timely = (metrics.at(table, scheme=s, load=load) for s in ("DCQCN", TIMELY))
-        return between(timely / dcqcn, 0.95, 1.05, f"{TIMELY} over DCQCN at load {load}")
+        above, below = (metrics.at(table, scheme=s, load=load) for s in (timely, DCQCN))
+        return between(above / below, 0.95, 1.05, f"{timely} over DCQCN at load {load}")
 
     return every(ratio(load) for load in (0.1, 0.2))
 
 
-def judge_median(table: pl.DataFrame, timely: str) -> Verdict:
-    """Judge that TIMELY's median is far above DCQCN's at full load."""
-    high, low = (metrics.at(table, scheme=s, load=1.0) for s in (timely, "DCQCN"))
-    return at_least(high / low, 3, f"{timely} over DCQCN")
+@figure.claim(f"DCQCN and {TIMELY} are equal (within 5 %) at load 0.2 and below")
+def timely_equal(table: pl.DataFrame) -> Verdict:
+    return equal_at_low_load(table, TIMELY)
 
 
-@figure.claim(f"at load 1.0 the median of {TIMELY} is at least 3 times DCQCN's", stated=False)
-def timely_suffers(table: pl.DataFrame) -> Verdict:
-    return judge_median(table, TIMELY)
+@figure.claim(f"DCQCN and {SMALL_BETA} are equal (within 5 %) at load 0.2 and below", stated=False)
+def small_beta_equal(table: pl.DataFrame) -> Verdict:
+    return equal_at_low_load(table, SMALL_BETA)
 
 
-@figure.claim(f"with {DOCUMENTED}, as documented, the median is as high, too", stated=False)
-def documented_suffers(table: pl.DataFrame) -> Verdict:
-    return judge_median(table, DOCUMENTED)
+def add_claim(scheme: str) -> None:
+    """Add the claim that a scheme's median at load 1.0 is the published one."""
+
+    @figure.claim(
+        f"{scheme}: the median at load 1.0 is the published one (within a factor of {FACTOR})",
+        stated=False,
+    )
+    def published_median(table: pl.DataFrame) -> Verdict:
+        labels = {"scheme": scheme, "load": 1.0}
+        return as_published(figure, table, f"{scheme} at load 1.0", **labels)
+
+
+for scheme in schemes:
+    add_claim(scheme)
+
+
+def is_between(table: pl.DataFrame, timely: str) -> Verdict:
+    """Judge that patched TIMELY's median lies between DCQCN's and TIMELY's at high load."""
+
+    def in_order(load: float) -> list[Verdict]:
+        dcqcn, patched, high = (
+            metrics.at(table, scheme=s, load=load) for s in (DCQCN, PATCHED, timely)
+        )
+        return [
+            at_least(patched / dcqcn, 1, f"patched TIMELY over DCQCN at load {load}"),
+            at_most(patched / high, 1, f"patched TIMELY over {timely} at load {load}"),
+        ]
+
+    return every(verdict for load in (0.8, 1.0) for verdict in in_order(load))
 
 
 @figure.claim(f"patched TIMELY lies between DCQCN and {TIMELY} at load 0.8 and above", stated=False)
 def patched_between(table: pl.DataFrame) -> Verdict:
-    def in_order(load: float) -> list[Verdict]:
-        dcqcn, patched, high = (
-            metrics.at(table, scheme=s, load=load) for s in ("DCQCN", PATCHED, TIMELY)
-        )
-        return [
-            at_least(patched / dcqcn, 1, f"patched TIMELY over DCQCN at load {load}"),
-            at_most(patched / high, 1, f"patched TIMELY over {TIMELY} at load {load}"),
-        ]
+    return is_between(table, TIMELY)
 
-    return every(verdict for load in (0.8, 1.0) for verdict in in_order(load))
+
+@figure.claim(
+    f"patched TIMELY lies between DCQCN and {SMALL_BETA} at load 0.8 and above", stated=False
+)
+def patched_below_small_beta(table: pl.DataFrame) -> Verdict:
+    return is_between(table, SMALL_BETA)

@@ -5,15 +5,19 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Run, Verdict, all_at_most, at_least, every, metrics
+from sojourn import Figure, Run, Verdict, every, metrics
 
 from .paper import (
-    DOCUMENTED,
+    DCQCN,
+    FACTOR,
     LOADS,
+    PATCHED,
     SCALES,
     SMALL,
+    SMALL_BETA,
     TIMELY,
     along_load,
+    as_published,
     dctcp,
     ideal,
     over_loads,
@@ -28,10 +32,12 @@ figure = Figure(
     source="Figure: median and 90th percentile of FCT of small flows, right",
     scales=SCALES,
     deviations=(
+        "The claims about TIMELY were first that its 90th percentile is at least 5 and 10 times "
+        "DCQCN's at loads 0.6 and 0.8, with beta 0.8, and then with beta 0.008. The published "
+        "ratios are 22 and 39. That about DCQCN was first that it stays below 300 µs.",
         "At load 0.8 the published 90th percentiles of TIMELY and patched TIMELY, 7.3 ms, are "
-        "above those of each of our ten seeds (2.1 to 5.1 and 0.7 to 4.3 ms). The 2.9 ms for "
-        "TIMELY in the version of June are not: the final paper's workload differs by more than "
-        "its random draw. With segments of 64 KB TIMELY reaches 4.3 to 7.1 ms.",
+        "above those of each of our ten seeds (with beta 0.008 2.1 to 5.1 ms, patched TIMELY 0.7 "
+        "to 4.3). June's 2.9 ms for TIMELY are not.",
     ),
     panels=(1, 3),
     size=(12, 4.4),
@@ -54,30 +60,24 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     along_load(axes, table, published, "90th percentile of FCT of small flows")
 
 
-def judge_p90(table: pl.DataFrame, timely: str) -> Verdict:
-    """Judge that TIMELY's p90 is far above DCQCN's."""
-
-    def ratio(load: float, bound: float) -> Verdict:
-        above, below = (metrics.at(table, scheme=s, load=load) for s in (timely, "DCQCN"))
-        return at_least(above / below, bound, f"{timely} over DCQCN at load {load}")
-
-    return every([ratio(0.6, 5), ratio(0.8, 10)])
+HIGH_LOADS = (0.6, 0.8)
 
 
-@figure.claim(f"the p90 of {TIMELY} is at least 5 times DCQCN's at load 0.6, and 10 times at 0.8")
-def timely_high(table: pl.DataFrame) -> Verdict:
-    return judge_p90(table, TIMELY)
+def add_claim(scheme: str, where: str, loads: tuple[float, ...]) -> None:
+    """Add the claim that a scheme's p90 at these loads is the published one."""
+
+    @figure.claim(
+        f"{scheme}: the p90 at {where} is the published one (within a factor of {FACTOR})",
+        stated=scheme == TIMELY,
+    )
+    def published_p90(table: pl.DataFrame) -> Verdict:
+        return every(
+            as_published(figure, table, f"{scheme} at load {load}", scheme=scheme, load=load)
+            for load in loads
+        )
 
 
-@figure.claim(f"with {DOCUMENTED}, as documented, the p90 is as high, too", stated=False)
-def documented_high(table: pl.DataFrame) -> Verdict:
-    return judge_p90(table, DOCUMENTED)
-
-
-@figure.claim("DCQCN's p90 stays below 300 µs at every load", stated=False)
-def dcqcn_low(table: pl.DataFrame) -> Verdict:
-    us = {
-        f"DCQCN's p90 in µs at load {load}": metrics.at(table, scheme="DCQCN", load=load) * 1e6
-        for load in LOADS
-    }
-    return all_at_most(us, 300)
+for scheme in (TIMELY, SMALL_BETA):
+    add_claim(scheme, "loads 0.6 and 0.8", HIGH_LOADS)
+add_claim(DCQCN, "every load", LOADS)
+add_claim(PATCHED, "loads 0.6 and 0.8", HIGH_LOADS)

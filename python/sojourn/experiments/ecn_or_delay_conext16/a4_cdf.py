@@ -4,14 +4,29 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
-from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_least, at_most, looks, metrics, plot
+from sojourn import Figure, Run, Verdict, every, metrics, plot
 
-from .paper import LOOKS, PUBLISHED, SCALES, SMALL, TIMELY, at_load, ideal, paper, schemes
+from .paper import (
+    DCQCN,
+    FACTOR,
+    LOOKS,
+    PATCHED,
+    SCALES,
+    SMALL,
+    SMALL_BETA,
+    TIMELY,
+    as_published,
+    at_load,
+    ideal,
+    paper,
+    schemes,
+)
 
 DISTRIBUTION = "distribution"
 FRACTIONS = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+READ_OFF = {DCQCN: tuple(FRACTIONS), TIMELY: ("p50", "p75")}
+"""Percentiles that are published; the axis of the published figure ends at 6 ms."""
 
 figure = Figure(
     paper,
@@ -20,10 +35,13 @@ figure = Figure(
     source="Figure: CDF of FCT of small flows",
     scales=SCALES,
     deviations=(
-        "The curves are distributions of all seeds together. The horizontal bars are the intervals "
-        "of the median over seeds of p50, p75, p90, p95 and p99.",
+        "The curves are distributions of all seeds together. The right panel has the medians over "
+        "seeds of percentiles; they have intervals from six seeds on.",
+        "The source's text gives no numbers. The claims were first that 99 % of DCQCN's small "
+        "flows take less than 1 ms, and 10 % of TIMELY's more.",
     ),
-    size=(7.4, 4.6),
+    panels=(1, 2),
+    size=(12.5, 5),
 )
 
 
@@ -46,25 +64,46 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 @figure.draw
-def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    curves = table.filter(metric=DISTRIBUTION)
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    left, right = axes
     label = "FCT of small flows"
-    plot.cdf(axes, curves, published=published, label=label, drawn_as=LOOKS)
-    for scheme in PUBLISHED:
-        for name, fraction in FRACTIONS.items():
-            row = {"scheme": scheme, "metric": name}
-            low, high = (1e6 * metrics.at(table, bound, **row) for bound in ("low", "high"))
-            colour = looks.look(LOOKS.get(scheme, scheme)).colour
-            axes.hlines(fraction, low, high, color=colour, lw=5, alpha=0.3)
-    plot.legend(axes, columns=3)
+    # TIMELY's published points are the same for both values of beta.
+    points = None if published is None else published.filter(pl.col("scheme") != SMALL_BETA)
+    named = (
+        None if points is None else points.with_columns(pl.col("scheme").replace(TIMELY, "TIMELY"))
+    )
+    curves = table.filter(metric=DISTRIBUTION)
+    plot.cdf(left, curves, published=named, label=label, drawn_as=LOOKS)
+    plot.legend(left, columns=3)
+    is_percentile = pl.col("metric").is_in(list(FRACTIONS))
+    percentiles = table.filter(is_percentile, pl.col("scheme").is_in(list(schemes)))
+    points = None if points is None else points.filter(is_percentile)
+    plot.levels(
+        right,
+        percentiles,
+        group="metric",
+        unit="us",
+        published=points,
+        label=f"percentiles of the {label}",
+        drawn_as=LOOKS,
+    )
+    plot.one_legend(axes)
 
 
-@figure.claim("99 % of DCQCN's small flows take less than 1 ms", stated=False)
-def dcqcn_tail(table: pl.DataFrame) -> Verdict:
-    return at_most(metrics.at(table, scheme="DCQCN", metric="p99") * 1e3, 1, "DCQCN's p99 in ms")
+def add_claim(scheme: str) -> None:
+    """Add the claim that a scheme's percentiles are the published ones."""
+    names = READ_OFF.get(scheme, READ_OFF[TIMELY])
+
+    @figure.claim(
+        f"{scheme}: {', '.join(names)} are the published ones (within a factor of {FACTOR})",
+        stated=False,
+    )
+    def published_percentiles(table: pl.DataFrame) -> Verdict:
+        return every(
+            as_published(figure, table, f"{name} of {scheme}", scheme=scheme, metric=name)
+            for name in names
+        )
 
 
-@figure.claim(f"more than 10 % of small flows take more than 1 ms: {TIMELY}", stated=False)
-def timely_tail(table: pl.DataFrame) -> Verdict:
-    p90 = metrics.at(table, scheme=TIMELY, metric="p90")
-    return at_least(p90 * 1e3, 1, f"the p90 of {TIMELY} in ms")
+for scheme in (TIMELY, SMALL_BETA, DCQCN, PATCHED):
+    add_claim(scheme)

@@ -5,15 +5,16 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Run, Verdict, between, every, metrics, plot
+from sojourn import Figure, Run, Verdict, at_most, every, metrics, plot
 
 from .paper import (
-    DOCUMENTED,
+    DCQCN,
     LOADS,
     LOOKS,
     MIDDLE,
     PATCHED,
     SCALES,
+    SMALL_BETA,
     TIMELY,
     dctcp,
     over_loads,
@@ -35,6 +36,8 @@ figure = Figure(
         "between seeds than between schemes. All schemes have the same flows: each is shown "
         "relative to DCQCN with the same seed. Nothing is dropped, so goodput is proportional to "
         "utilisation.",
+        "The claim was first that of a spread of at most 3 % with beta 0.8, and then of a distance "
+        "from DCQCN of at most 3 % with beta 0.008. The spread is judged again; the bound is ours.",
     ),
     panels=(1, 2),
     size=(10.5, 4.2),
@@ -49,12 +52,17 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     measured = metrics.measure(runs, **{USED: metrics.utilisation(MIDDLE, whole_run=True)})
-    dcqcn = measured.filter(scheme="DCQCN").select("load", "seed", dcqcn="value")
-    paired = measured.join(dcqcn, on=["load", "seed"], maintain_order="left")
-    ratios = paired.filter(pl.col("scheme") != "DCQCN").with_columns(
+    return metrics.across_seeds(pl.concat([measured, over_dcqcn(measured)]))
+
+
+def over_dcqcn(utilisation: pl.DataFrame) -> pl.DataFrame:
+    """Return each scheme's utilisation over DCQCN's at the same load with the same seed."""
+    dcqcn = utilisation.filter(scheme=DCQCN).select("load", "seed", dcqcn="value")
+    paired = utilisation.join(dcqcn, on=["load", "seed"], maintain_order="left")
+    ratios = paired.filter(pl.col("scheme") != DCQCN).with_columns(
         metric=pl.lit(OVER_DCQCN), value=pl.col("value") / pl.col("dcqcn")
     )
-    return metrics.across_seeds(pl.concat([measured, ratios.drop("dcqcn")]))
+    return ratios.drop("dcqcn")
 
 
 @figure.draw
@@ -72,24 +80,26 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-def judge_utilisation(table: pl.DataFrame, judged: tuple[str, ...]) -> Verdict:
-    """Judge that schemes use the link as DCQCN does, at every load."""
-    return every(
-        between(
-            metrics.at(table, scheme=scheme, load=load, metric=OVER_DCQCN),
-            *WITHIN,
-            f"{scheme} over DCQCN at load {load}",
-        )
-        for scheme in judged
-        for load in LOADS
-    )
+def judge_utilisation(table: pl.DataFrame, timely: str) -> Verdict:
+    """Judge that the utilisation of all schemes is about the same at every load."""
+
+    def spread(load: float) -> Verdict:
+        used = [
+            metrics.at(table, scheme=scheme, load=load, metric=USED)
+            for scheme in (DCQCN, timely, PATCHED, "DCTCP")
+        ]
+        return at_most(max(used) / min(used), 1.03, f"the highest over the lowest at load {load}")
+
+    return every(spread(load) for load in LOADS)
 
 
-@figure.claim(f"all schemes, with {TIMELY}, use the link about as DCQCN does (within 3 %)")
+@figure.claim(f"all schemes, with {TIMELY}, use the link about equally (within 3 %)")
 def about_equal(table: pl.DataFrame) -> Verdict:
-    return judge_utilisation(table, (TIMELY, PATCHED, "DCTCP"))
+    return judge_utilisation(table, TIMELY)
 
 
-@figure.claim(f"{DOCUMENTED}, as documented, uses the link about as DCQCN does, too", stated=False)
-def documented_equal(table: pl.DataFrame) -> Verdict:
-    return judge_utilisation(table, (DOCUMENTED,))
+@figure.claim(
+    f"all schemes, with {SMALL_BETA}, use the link about equally (within 3 %)", stated=False
+)
+def small_beta_equal(table: pl.DataFrame) -> Verdict:
+    return judge_utilisation(table, SMALL_BETA)
