@@ -594,12 +594,13 @@ impl Controller for PythonController {
         );
     }
 
-    fn on_sent(&mut self, now: Time, bytes: Bytes) {
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<transport::Allowance> {
         self.notify(
             now,
             |methods| methods.on_sent.as_ref(),
             |py, on_sent, _| on_sent.call1(py, (now.seconds(), bytes.0)),
         );
+        Some(self.allowance())
     }
 
     fn on_timer(&mut self, now: Time) {

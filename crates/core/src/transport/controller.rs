@@ -100,8 +100,10 @@ pub trait Controller: Send {
     /// Handles a congestion notification packet (CNP).
     fn on_notification(&mut self, _now: Time) {}
 
-    /// Handles the transmission of a data packet.
-    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {}
+    /// Handles the transmission of a data packet. Returns the allowance if that may have changed it.
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+        None
+    }
 
     /// Handles the next flow of a persistent connection, if all data before it is acknowledged.
     fn on_restart(&mut self, _restart: &Restart) {}

@@ -214,8 +214,8 @@ impl Simulation<'_> {
             let ends = self.network.send(packet, &mut self.scheduler);
             if let NextPacket::Segment(_) = output {
                 sender_end.sender.pacer.on_enqueued(now, ends);
-                sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
-                allowance = sender_end.controller.allowance();
+                let changed = sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
+                allowance = changed.unwrap_or(allowance);
             }
         }
         if keeps_breakdown {

@@ -283,8 +283,9 @@ impl Controller for Bbr {
         self.model.on_open(opened, self.config.startup_gain);
     }
 
-    fn on_sent(&mut self, now: Time, bytes: Bytes) {
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
         self.model.delivery.on_sent(now, bytes);
+        None
     }
 
     fn on_app_limited(&mut self) {

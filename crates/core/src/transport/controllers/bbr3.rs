@@ -528,8 +528,9 @@ impl Controller for Bbr3 {
         self.probe_rtt_min = self.model.min_rtt;
     }
 
-    fn on_sent(&mut self, now: Time, bytes: Bytes) {
+    fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<Allowance> {
         self.model.delivery.on_sent(now, bytes);
+        None
     }
 
     fn on_app_limited(&mut self) {

@@ -97,8 +97,9 @@ impl Controller for D2tcp {
         self.dctcp.on_spurious_loss(now);
     }
 
-    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         self.deadline.on_sent();
+        Some(self.allowance())
     }
 
     fn on_timer(&mut self, now: Time) {

@@ -115,11 +115,12 @@ impl Controller for D3 {
         self.set_allocated(ack.feedback);
     }
 
-    fn on_sent(&mut self, now: Time, _bytes: Bytes) {
+    fn on_sent(&mut self, now: Time, _bytes: Bytes) -> Option<Allowance> {
         self.deadline.on_sent();
         if now >= self.next_request {
             self.next_request = now + self.rtt();
         }
+        Some(self.allowance())
     }
 
     fn on_timer(&mut self, now: Time) {

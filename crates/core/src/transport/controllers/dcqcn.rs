@@ -267,16 +267,18 @@ impl Controller for Dcqcn {
         }
     }
 
-    fn on_sent(&mut self, _now: Time, bytes: Bytes) {
+    fn on_sent(&mut self, _now: Time, bytes: Bytes) -> Option<Allowance> {
         if self.timer == Time::NEVER {
-            return;
+            return None;
         }
         self.bytes_left = self.bytes_left.saturating_sub(bytes.0);
-        if self.bytes_left == 0 {
-            self.bytes_left = self.config.byte_counter.0;
-            self.byte_stage += 1;
-            self.increase();
+        if self.bytes_left > 0 {
+            return None;
         }
+        self.bytes_left = self.config.byte_counter.0;
+        self.byte_stage += 1;
+        self.increase();
+        Some(self.allowance())
     }
 
     fn on_timer(&mut self, now: Time) {

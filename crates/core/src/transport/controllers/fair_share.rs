@@ -146,10 +146,11 @@ impl Controller for FairShare {
         self.handle_feedback(ack.feedback, limit);
     }
 
-    fn on_sent(&mut self, now: Time, _bytes: Bytes) {
+    fn on_sent(&mut self, now: Time, _bytes: Bytes) -> Option<Allowance> {
         if now >= self.next_request {
             self.next_request = now + self.srtt;
         }
+        None
     }
 
     fn allowance(&self) -> Allowance {

@@ -316,10 +316,11 @@ impl Controller for Pcp {
         }
     }
 
-    fn on_sent(&mut self, now: Time, _bytes: Bytes) {
+    fn on_sent(&mut self, now: Time, _bytes: Bytes) -> Option<Allowance> {
         if let ProbeState::Active(train) = &mut self.probing {
             train.on_sent(now);
         }
+        Some(self.allowance())
     }
 
     fn next_train_packet(&mut self, now: Time) -> Option<TrainPacket> {

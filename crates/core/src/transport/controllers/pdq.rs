@@ -95,8 +95,9 @@ impl Controller for Pdq {
         self.handle_feedback(ack.rtt, ack.feedback);
     }
 
-    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         self.deadline.on_sent();
+        Some(self.allowance())
     }
 
     fn on_timer(&mut self, now: Time) {

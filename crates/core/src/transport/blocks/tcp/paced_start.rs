@@ -191,10 +191,11 @@ impl<L: WindowLaw> Controller for StartController<L> {
         self.window.on_spurious_loss(now);
     }
 
-    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
         if let Some(flight) = &mut self.current {
             flight.sent += 1;
         }
+        Some(self.allowance())
     }
 
     fn allowance(&self) -> Allowance {
@@ -244,7 +245,9 @@ mod tests {
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });
         assert_window(&*flow, 40.0);
         assert_eq!(flow.allowance().rate, Some(Rate(40 * 8_000_000)));
-        (0..40).for_each(|_| flow.on_sent(Time::ZERO, Bytes(1000)));
+        for _ in 0..40 {
+            flow.on_sent(Time::ZERO, Bytes(1000));
+        }
         flow
     }
 
@@ -279,7 +282,9 @@ mod tests {
         let mut flow = flow_with_flight(AfterLoss::HalfOfArrived);
         lose(&mut *flow);
         assert_window(&*flow, 20.0);
-        (0..28).for_each(|_| flow.on_sent(Time::ZERO, Bytes(1000)));
+        for _ in 0..28 {
+            flow.on_sent(Time::ZERO, Bytes(1000));
+        }
         flow.on_ack(&Ack { is_recovering: true, ..ack(20, 44) });
         assert_window(&*flow, 20.0);
         // Four new packets and 24 retransmissions: 16 of 40 arrived.
