@@ -87,8 +87,6 @@ LOOKS = {
     "red and ecn": Look(ORANGE, "D"),
     "max min": Look(BLACK, ".", ":"),
     "all delivered": Look(BLACK, ".", ":"),
-    "background alone": Look(BLUE, "o"),
-    "with incast": Look(ORANGE, "s"),
     "fast*": Look(GREEN, "d"),
     "one target": Look(BLUE, "o"),
     "with priority": Look(BLUE, "o"),

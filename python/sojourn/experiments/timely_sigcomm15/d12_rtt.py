@@ -6,32 +6,35 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_most, metrics, steady
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_most, between, every, metrics, steady
 
 from . import cluster
-from .cluster import GRADIENT, HIGHER, LOAD, MEDIAN, PACKET_S, TAIL
+from .cluster import FIRST, LOWER, MEDIAN, PACKET_S, TAIL
 from .paper import paper
 
 REQUESTS = "rpc request"
 
+PUBLISHED = {MEDIAN: 0.4, TAIL: 0.25}
+"""RTTs of TIMELY over those of pause frames alone."""
+
 figure = Figure(
     paper,
     id="d12",
-    title="RTTs of calls of 64 KB at a high load",
+    title="RTTs of calls of 64 KB at high loads",
     source="Large scale: RTTs of TIMELY and of pause frames alone",
-    scales=cluster.HIGH_LOAD,
+    scales=cluster.TIMES,
     deviations=(
         *cluster.deviations,
-        "The paper's load is unknown. Here it is between the saturation of pause frames alone and "
-        "of TIMELY (D11), 0.75 of the capacity of all hosts' links; the first choice was 0.8, "
-        "which TIMELY delivers with 256 hosts but not with 1024. At the scale `paper` both loads "
-        "are drawn and judged; with 256 hosts, from 5 to 10 ms, the p99 is 57 % shorter at 0.8 as "
-        "well.",
+        "The paper's load is unknown. The first choice was 0.8 of the capacity of all hosts' "
+        "links, the first bound 40 % shorter. The load was then lowered to 0.75, because TIMELY "
+        "of that time did not deliver 0.8 with 1024 hosts. The stated claims are at 0.8, and ask "
+        "for the source's ratios (0.4 and 0.25), within a factor of 1.5.",
         "With pause frames alone every packet gives an RTT sample, with TIMELY every segment's "
         "last packet. The source publishes reductions, which are drawn relative to pause frames "
         "alone here.",
     ),
-    size=(8, 4.8),
+    panels=(1, 3),
+    size=(14, 4.4),
 )
 
 
@@ -52,23 +55,33 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    cluster.draw_distributions(axes, table, {0.5: -0.6, 0.99: -0.75})
-    axes.set_xlabel("RTT (µs)")
-    axes.set_ylabel("fraction of RTTs")
+    fractions = {0.5: PUBLISHED[MEDIAN], 0.99: PUBLISHED[TAIL]}
+    cluster.draw_distributions(axes, table, fractions, ("RTT", "RTTs"))
 
 
-def judge_reduction(table: pl.DataFrame, metric: str, load: float) -> Verdict:
-    """Judge that TIMELY's percentile is at least 40 % below that with pause frames alone."""
-    ratio, description = cluster.over_pauses(table, GRADIENT, metric, load, "us")
-    return at_most(ratio, 0.6, description)
+def judge_published(table: pl.DataFrame, metric: str) -> Verdict:
+    """Judge that TIMELY's percentile, relative to pause frames alone, is that of the source."""
+    ratio, description = cluster.reduced_to(table, metric, FIRST, "us")
+    return between(ratio, PUBLISHED[metric] / 1.5, PUBLISHED[metric] * 1.5, description)
 
 
-for metric, reduction in ((MEDIAN, 60), (TAIL, 75)):
-    figure.claim(f"TIMELY's {metric} is at least 40 % shorter ({reduction} % in the paper)")(
-        partial(judge_reduction, metric=metric, load=LOAD)
-    )
+def judge_reduction(
+    table: pl.DataFrame, metric: str, loads: tuple[float, ...], *, new: bool
+) -> Verdict:
+    """Judge that a percentile is at least 40 % below that with pause frames alone."""
+    ratios = (cluster.reduced_to(table, metric, load, "us", new=new) for load in loads)
+    return every(at_most(ratio, 0.6, description) for ratio, description in ratios)
+
+
+for metric, value in PUBLISHED.items():
     figure.claim(
-        f"TIMELY's {metric} is at least 40 % shorter at a load of {HIGHER}, too",
-        stated=False,
-        scales=("paper",),
-    )(partial(judge_reduction, metric=metric, load=HIGHER))
+        f"TIMELY's {metric} is {1 - value:.0%} shorter, within a factor of 1.5".replace("%", " %")
+    )(partial(judge_published, metric=metric))
+    for case, loads, new in (
+        (f"at a load of {FIRST}", (FIRST,), False),
+        (f"at a load of {LOWER}", (LOWER,), False),
+        (f"with new connections at loads of {LOWER} and {FIRST}", (LOWER, FIRST), True),
+    ):
+        figure.claim(f"TIMELY's {metric} is at least 40 % shorter {case}", stated=False)(
+            partial(judge_reduction, metric=metric, loads=loads, new=new)
+        )

@@ -1,4 +1,4 @@
-"""Figure D13: distribution of call latency at a high load."""
+"""Figure D13: distribution of call latency at high loads."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,33 +6,50 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, at_most, calls, metrics
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    all_at_most,
+    at_most,
+    between,
+    calls,
+    every,
+    metrics,
+)
 
 from . import cluster
-from .cluster import GRADIENT, HIGHER, LOAD
+from .cluster import FIRST, LOWER, STABLE
 from .paper import paper
 
 MEDIAN, TAIL = "median latency", "p99 latency"
 
+PUBLISHED = 0.3
+"""Median latency of TIMELY over that of pause frames alone."""
+
 figure = Figure(
     paper,
     id="d13",
-    title="Latency of calls of 64 KB at a high load",
+    title="Latency of calls of 64 KB at high loads",
     source="Large scale: RPC latency of TIMELY and of pause frames alone",
-    scales=cluster.HIGH_LOAD,
+    scales=cluster.TIMES,
     deviations=(
         *cluster.deviations,
-        "The loads are those of D12. Pause frames alone are saturated at both, so their latency "
-        "grows while calls start, and with it the reduction: with 256 hosts the median is 18 % "
-        "shorter from 5 to 10 ms, and 39 % from 7 to 14 ms. The reduction is not a steady-state "
-        "value; neither is the paper's if its high load was beyond saturation. Latencies are of "
-        "calls that start in the second half of that time, and include the wait of a call at its "
-        "host, which TIMELY causes as well.",
-        "The bound is that of D12, 40 %: the source gives only its own 70 %. The bound was "
-        "temporarily 30 %, after a result of 39 % with calls for 14 ms; with 1024 hosts and calls "
-        "for 20 ms it was 55 %.",
+        "As in D12, 0.8 was the first load, 0.75 a later one, and 40 % shorter the first bound. "
+        "The stated claims are at 0.8, and ask for the source's ratio of medians (0.3), within a "
+        "factor of 1.5.",
+        "Pause frames alone do not deliver 0.75 or 0.8 (D11), so latencies depend on the length "
+        "of the run. With 64 hosts at 0.8, TIMELY's median is 0.70, 0.56, 0.52 and 0.50 of that "
+        "with pauses alone for calls of the second half of 8, 14, 28 and 56 ms, and its p99 0.84, "
+        "0.51, 0.36 and 0.27 (one seed). Both deliver 0.6; there a call of 0.2 ms takes 0.75 ms "
+        "with TIMELY, whose packets are paced.",
+        "Latencies are of calls that start in the second half of the time, and include the wait "
+        "of a call at its host, which TIMELY causes as well.",
     ),
-    size=(8, 4.8),
+    panels=(1, 3),
+    size=(14, 4.4),
 )
 
 
@@ -50,30 +67,44 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    cluster.draw_distributions(axes, table, {0.5: -0.7, 0.99: 0.0})
-    axes.set_xlabel("latency of calls (µs)")
-    axes.set_ylabel("fraction of calls")
+    cluster.draw_distributions(axes, table, {0.5: PUBLISHED, 0.99: 1.0}, ("latency", "calls"))
 
 
-def judge_median(table: pl.DataFrame, load: float) -> Verdict:
+@figure.claim("TIMELY's median latency is 70 % shorter, within a factor of 1.5")
+def judge_published(table: pl.DataFrame) -> Verdict:
+    ratio, description = cluster.reduced_to(table, MEDIAN, FIRST, "ms")
+    return between(ratio, PUBLISHED / 1.5, PUBLISHED * 1.5, description)
+
+
+def judge_median(table: pl.DataFrame, loads: tuple[float, ...], *, new: bool) -> Verdict:
     """Judge that TIMELY's median is at least 40 % below that with pause frames alone."""
-    ratio, description = cluster.over_pauses(table, GRADIENT, MEDIAN, load, "ms")
-    return at_most(ratio, 0.6, description)
+    ratios = (cluster.reduced_to(table, MEDIAN, load, "ms", new=new) for load in loads)
+    return every(at_most(ratio, 0.6, description) for ratio, description in ratios)
 
 
-figure.claim("TIMELY's median latency is at least 40 % shorter (70 % in the paper)")(
-    partial(judge_median, load=LOAD)
-)
-figure.claim(
-    f"TIMELY's median latency is at least 40 % shorter at a load of {HIGHER}, too",
-    stated=False,
-    scales=("paper",),
-)(partial(judge_median, load=HIGHER))
+for case, loads, new in (
+    (f"at a load of {FIRST}", (FIRST,), False),
+    (f"at a load of {LOWER}", (LOWER,), False),
+    (f"at a load of {STABLE}, which both deliver", (STABLE,), False),
+    (f"with new connections at loads of {LOWER} and {FIRST}", (LOWER, FIRST), True),
+):
+    figure.claim(f"TIMELY's median latency is at least 40 % shorter {case}", stated=False)(
+        partial(judge_median, loads=loads, new=new)
+    )
 
 
-@figure.claim("the p99 latencies are of the same order: within a factor of 3")
-def tails_alike(table: pl.DataFrame) -> Verdict:
-    ratio, description = cluster.over_pauses(table, GRADIENT, TAIL, LOAD, "ms")
+def judge_tails(table: pl.DataFrame, load: float) -> Verdict:
+    """Judge that the p99 latencies are within a factor of 3."""
+    ratio, description = cluster.reduced_to(table, TAIL, load, "ms")
     return all_at_most(
         {f"TIMELY's p99, {description}": ratio, "p99 with pauses alone over TIMELY's": 1 / ratio}, 3
+    )
+
+
+figure.claim("the p99 latencies are of the same order: within a factor of 3")(
+    partial(judge_tails, load=FIRST)
+)
+for load in (LOWER, STABLE):
+    figure.claim(f"the p99 latencies are within a factor of 3 at a load of {load}", stated=False)(
+        partial(judge_tails, load=load)
     )

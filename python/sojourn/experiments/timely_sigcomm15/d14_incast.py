@@ -1,4 +1,4 @@
-"""Figure D14: effect of an incast on calls between other hosts."""
+"""Figure D14: effect of an incast on calls between all hosts."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,45 +15,54 @@ from sojourn import (
     all_at_least,
     all_at_most,
     between,
+    calls,
     every,
     metrics,
-    override,
     plot,
 )
 
 from . import cluster
-from .cluster import DELIVERED, GRADIENT, MEAN, PAUSE
+from .cluster import DELIVERED, GRADIENT, MEAN, MEDIAN, PAUSE
 from .paper import paper
 
 LOADS = (0.167, 0.3, 0.5)
 
 BACKGROUND, ADDED = "background alone", "with incast"
 
+INCAST = "share of the server's link that the incast uses"
+
 CLIENTS = 20
 
 figure = Figure(
     paper,
     id="d14",
-    title="Calls between other hosts, without and with an incast",
+    title="Calls between all hosts, without and with an incast",
     source="Large scale: network imbalance",
     scales={
-        "smoke": {"loads": (0.3,), "begin": 20, "warm_up": 21, "stop": 22},
-        "quick": {"loads": LOADS, "begin": 100, "warm_up": 103, "stop": 108, "seeds": 3},
-        "paper": {"loads": LOADS, "begin": 200, "warm_up": 205, "stop": 215, "seeds": 2},
+        "smoke": {"loads": (0.3,), "begin": 20, "warm_up": 23, "stop": 26},
+        "quick": {"loads": LOADS, "begin": 1000, "warm_up": 1003, "stop": 1008},
+        "paper": {"loads": LOADS, "begin": 1000, "warm_up": 1005, "stop": 1015},
     },
     deviations=(
         *cluster.deviations,
         "The paper's incast is not described. Ours is 20 clients in the other pods that send "
-        "endless flows to one server, over connections with converged rates: the background starts "
-        "100 ms after them. Their initial bursts pause hosts for more than 10 ms with TIMELY too. "
-        "After convergence, TIMELY's incast uses half of the server's link: the weight of its "
-        "moving average suits calls, not connections.",
-        "Our incast is far heavier than the paper's: with pause frames alone RTTs are 6 to 30 "
-        "times as long, not twice (hollow), and the background keeps a quarter of its throughput; "
-        "with the 64 hosts of the scale `quick` 4 to 17 times, and half of it.",
+        "endless flows to one server, over connections with converged rates. The background "
+        "starts 1 s after them: TIMELY's incast then uses 0.91 of its server's link, but 0.42 "
+        "after 0.1 s and 0.68 after 0.2 s. At first the background started after 0.1 s, with the "
+        "TIMELY of new connections (dotted in D11); its incast left half of the link free, and "
+        "could not disturb others. That case is not repeated here.",
+        "The source states that with pauses alone RTTs increase by about 100 %: the stated claim "
+        "is a factor of 2 (hollow), within a factor of 1.5; the first bound was 1.5 or more. Our "
+        "incast is heavier than the paper's: with 64 hosts, the mean RTT is 4 to 16 times as "
+        "long.",
+        "The background includes calls to the incast's server: one call in 64 at the scale "
+        "`quick`. At a load of 0.5 they offer it half of its link in addition; its queue grows "
+        "before the incast reduces its rate, and its switch pauses others. With TIMELY the mean "
+        "RTT is then 36 to 158 µs (four seeds), not 16 µs, and the median, which is judged as our "
+        "own, unchanged.",
         "RTTs are those of acknowledged packets. Their mean is drawn: with pause frames alone the "
-        "median even falls when the incast is added, as most calls stop and few packets contribute "
-        "samples.",
+        "median even falls when the incast is added, as most calls stop and few packets "
+        "contribute samples.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -63,14 +72,14 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     begin, warm_up, stop = (f"{scale[name]} ms" for name in ("begin", "warm_up", "stop"))
-    for scheme, change in cluster.schemes.items():
+    for scheme in cluster.SOURCE:
         for load in scale["loads"]:
-            calls = {**cluster.remote_calls(load, stop, start=begin), "class": "background"}
-            for traffic, parts in ((BACKGROUND, [calls]), (ADDED, [calls, incast(scale)])):
+            part = cluster.remote_calls(scheme, load, stop, start=begin) | {"class": "background"}
+            for traffic, parts in ((BACKGROUND, [part]), (ADDED, [part, incast(scale)])):
                 workload = {"kind": "mixed", "parts": parts}
-                shared = cluster.cluster(scale, workload, warm_up=warm_up, time_limit=stop)
+                times = {"warm_up": warm_up, "time_limit": stop}
                 labels = {"scheme": scheme, "load": load, "traffic": traffic}
-                yield labels, override(shared, change)
+                yield labels, cluster.cluster(scale, cluster.transports[scheme], workload, **times)
 
 
 def incast(scale: Scale) -> dict[str, Any]:
@@ -93,40 +102,31 @@ def incast(scale: Scale) -> dict[str, Any]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    return cluster.measured(runs, of="background request")
+    added = [run for run in runs if run.labels["traffic"] == ADDED]
+    share = cluster.share(calls.delivered("incast"), cluster.HOST_BPS)
+    incast = metrics.across_seeds(metrics.measure(added, **{INCAST: share}))
+    return pl.concat([cluster.measured(runs, of="background request"), incast])
 
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    case = pl.col("scheme") + " " + pl.col("load").cast(pl.String)
+    is_added, is_pause = pl.col("traffic") == ADDED, pl.col("scheme") == PAUSE
+    case = pl.when(is_added).then(pl.col("scheme") + ", " + ADDED).otherwise("scheme")
     cases = table.with_columns(case=case)
-    plot.bars(
-        axes[0],
-        cases.filter(metric=DELIVERED),
-        group="case",
-        by="traffic",
-        unit="%",
-        label="delivered share of the hosts' capacity",
+    # The source: with pauses alone "the RTT increased about 100 %", no noticeable change else.
+    published = cases.filter(pl.col("metric") == MEAN, ~is_added).with_columns(
+        value=pl.when(is_pause).then(2 * pl.col("value")).otherwise("value")
     )
-    times = cases.filter(metric=MEAN)
-    is_background, is_timely = pl.col("traffic") == BACKGROUND, pl.col("scheme") == GRADIENT
-    # The source: "the RTT increased about 100 %" with pauses alone, no noticeable change else.
-    published = times.filter(is_background).with_columns(
-        value=pl.when(is_timely).then("value").otherwise(2 * pl.col("value")), traffic=pl.lit(ADDED)
-    )
-    plot.levels(
-        axes[1],
-        times,
-        group="case",
-        by="traffic",
-        unit="us",
-        label="mean RTT",
-        published=published,
-        source="published change (hollow)",
-    )
+    shared: Any = {"group": "load", "by": "case"}
+    delivered, times = (cases.filter(metric=metric) for metric in (DELIVERED, MEAN))
+    label = "delivered share of the hosts' capacity"
+    plot.levels(axes[0], delivered, unit="%", label=label, log=False, **shared)
+    shared |= {"published": published, "source": "published, with incast (hollow)"}
+    label = "mean RTT of the background"
+    plot.levels(axes[1], times, unit="us", label=label, **shared)
     for panel in axes:
-        panel.set_xlabel("scheme, and load of the background")
-    axes[0].get_legend().remove()
+        panel.set_xlabel("offered load of the background")
+    cluster.common_legend(axes[::-1])
 
 
 def ratios_to_background(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
@@ -144,7 +144,13 @@ def throughput_falls(table: pl.DataFrame) -> Verdict:
     return all_at_most(ratios_to_background(table, PAUSE, DELIVERED), 0.85)
 
 
-@figure.claim("with pauses alone an incast lengthens the mean RTT by more than 50 %")
+@figure.claim("with pauses alone an incast doubles the mean RTT, within a factor of 1.5")
+def round_trips_double(table: pl.DataFrame) -> Verdict:
+    ratios = ratios_to_background(table, PAUSE, MEAN)
+    return every(between(ratio, 2 / 1.5, 2 * 1.5, name) for name, ratio in ratios.items())
+
+
+@figure.claim("with pauses alone an incast lengthens the mean RTT by more than 50 %", stated=False)
 def round_trips_grow(table: pl.DataFrame) -> Verdict:
     return all_at_least(ratios_to_background(table, PAUSE, MEAN), 1.5)
 
@@ -155,7 +161,19 @@ def judge_unchanged(table: pl.DataFrame, metric: str) -> Verdict:
     return every(between(ratio, 0.85, 1.15, name) for name, ratio in ratios.items())
 
 
-for metric, name in ((DELIVERED, "throughput"), (MEAN, "mean RTT")):
-    figure.claim(f"with TIMELY an incast changes the background's {name} by less than 15 %")(
-        partial(judge_unchanged, metric=metric)
-    )
+for metric, name in ((DELIVERED, "throughput"), (MEAN, "mean RTT"), (MEDIAN, "median RTT")):
+    figure.claim(
+        f"with TIMELY an incast changes the background's {name} by less than 15 %",
+        stated=metric != MEDIAN,
+    )(partial(judge_unchanged, metric=metric))
+
+
+@figure.claim("TIMELY's incast uses at least 80 % of its server's link", stated=False)
+def incast_is_converged(table: pl.DataFrame) -> Verdict:
+    shares = {
+        f"share of the link at load {load}": metrics.at(
+            table, scheme=GRADIENT, metric=INCAST, load=load
+        )
+        for load in sorted(set(table["load"]))
+    }
+    return all_at_least(shares, 0.8)
