@@ -28,13 +28,13 @@ SHARE_BPS = GOODPUT_BPS / CLIENTS
 
 WINDOW_S = 1e-3
 
-PACED, BURSTS = "packets paced, T_low 0", "bursts, T_low 50 µs"
+BURSTS, PACED = "T_low 50 µs, bursts", "T_low 0, packets paced"
 
 VARIANTS: dict[str, dict[str, Any]] = {
+    BURSTS: {"segments": {"size": "16 KB"}},
     PACED: {"t_low": "0 us", "segments": {"size": "16 KB", "pacing": "per_packet"}},
-    BURSTS: {"t_low": "50 us", "segments": {"size": "16 KB"}},
 }
-"""TIMELY with the parameters of the authors' code for paced packets, and for paced messages."""
+"""TIMELY with the paper's T_low, and with that of the authors' code for paced packets."""
 
 RATE, REACHED = "rate", "time to 90 %"
 
@@ -44,19 +44,23 @@ figure = Figure(
     title="From 200 Mb/s to 2 Gb/s, with and without hyper increase",
     source="Figure: hyperactive increase",
     scales={
-        "smoke": {"seeds": 1, "warm_up": 5, "measured": 15},
-        "quick": {"seeds": 3, "warm_up": 50, "measured": 100},
-        "paper": {"seeds": 10, "warm_up": 100, "measured": 200},
+        "smoke": {"warm_up": 5, "measured": 15},
+        "quick": {"warm_up": 50, "measured": 100},
+        "paper": {"warm_up": 100, "measured": 200},
     },
     deviations=(
         "Ten connections per client run until the end of the warm-up, when nine of them stop. The "
-        "curve is the mean of the ten that remain, the band the range of the seeds.",
+        "curve is the mean of the ten that remain, the band the range of the seeds. The length "
+        "follows from a closed form: with segments of 16 KB and steps of 10 Mb/s, 90 % of the "
+        "share takes 28 ms.",
+        "Segments have 16 KB and are not paced, the first choice, because the authors' set cannot "
+        "reach 2 Gb/s: it paces packets at 700 Mb/s, and if its messages of 64 KB are not paced, "
+        "their collisions hold the mean rate below 1.1 Gb/s with N = 1, and 1.6 Gb/s with N = 5.",
         "In Algorithm 1 rates below T_low rise by delta, without hyper increase. When nine of ten "
-        "connections stop, the queue is soon empty and RTTs are 13.9 µs. The authors' fragment has "
-        "a T_low of 0 where packets are paced and of 50 µs where messages leave in bursts. With "
-        "the first, hyper increase is active; with the second it never is, and N makes no "
-        "difference.",
-        "Segments have 16 KB: packets paced at 700 Mb/s would not reach 2 Gb/s.",
+        "connections stop, the queue is soon empty and RTTs are 13.9 µs: with the paper's T_low of "
+        "50 µs hyper increase is never active, and N makes no difference. The authors' fragment "
+        "has a T_low of 0 where packets are paced, with which hyper increase is active; that set "
+        "was tried after the first.",
     ),
     panels=(1, 2),
     size=(11, 4.2),
@@ -72,7 +76,7 @@ def scheme(factor: int) -> str:
 def runs(scale: Scale) -> Iterator[Labelled]:
     for (variant, transport), factor in product(VARIANTS.items(), (1, 5)):
         change = {
-            "transport": transport | {"hyper_factor": factor},
+            "transport": {"hyper_factor": factor} | transport,
             "transport.segments.spacing": "none",
             "workload": {"kind": "mixed", "parts": parts(scale)},
         }
@@ -141,8 +145,8 @@ def judge_halved_time(table: pl.DataFrame, variant: str) -> Verdict:
 
 
 figure.claim("hyper increase at least halves the time to 90 % of 2 Gb/s")(
-    partial(judge_halved_time, variant=PACED)
-)
-figure.claim("hyper increase does so with bursts and a T_low of 50 µs, too", stated=False)(
     partial(judge_halved_time, variant=BURSTS)
+)
+figure.claim("hyper increase does so with a T_low of 0 and paced packets", stated=False)(
+    partial(judge_halved_time, variant=PACED)
 )

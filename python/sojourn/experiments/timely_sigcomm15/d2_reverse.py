@@ -1,6 +1,8 @@
 """Figure D2: congestion of the reverse path, with and without priority for ACKs."""
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -13,6 +15,7 @@ from sojourn import (
     Verdict,
     at_least,
     at_most,
+    every,
     metrics,
     override,
     plot,
@@ -20,7 +23,7 @@ from sojourn import (
 )
 
 from .paper import paper
-from .testbed import SOON, UNPACED, rack
+from .testbed import AUTHORS, OURS, SCALES, UNPACED, rack
 
 REVERSE_FLOWS = 20
 
@@ -35,19 +38,22 @@ PRIORITY, PLAIN = "with priority", "without priority"
 
 ERROR, GOODPUT = "error", "throughput"
 
+SETS: dict[str, dict[str, Any]] = {AUTHORS: {}, OURS: {"segments": UNPACED}}
+
 figure = Figure(
     paper,
     id="d2",
     title="Congestion of the reverse path, with and without priority for ACKs",
     source="Figure: reverse path congestion",
-    scales=SOON,
+    scales=SCALES,
     deviations=(
         "The cause of congestion of the paper's reverse path is unknown. Here two peers join the "
         "testbed and send to the first client over 20 connections: ACKs to this client share their "
         "queue. Switches do not pause, because with pause frames ACKs always have priority; no "
         "packets are dropped.",
-        "The error without priority is the delay of the peers' queue: 75 µs with unpaced segments "
-        "of 16 KB, as here, and 35 µs with 64 KB paced at 700 Mb/s.",
+        "The error without priority is the delay of the peers' queue, which depends on how they "
+        "send: 36 µs with the authors' set, 72 µs with unpaced segments of 16 KB, the first choice "
+        "and now a set of our own. The bound of 50 µs is ours as well.",
         "The error is the difference between the queueing that an RTT shows and the queueing of "
         "its packet on the forward path. Only connections of the first client are sampled. RTTs "
         "have noise of 0.1 µs.",
@@ -73,24 +79,25 @@ def runs(scale: Scale) -> Iterator[Labelled]:
         }
         for n in range(REVERSE_FLOWS)
     ]
-    for scheme in (PRIORITY, PLAIN):
+    for (way, transport), scheme in product(SETS.items(), (PRIORITY, PLAIN)):
         change = {
             "topology": {"file": "reverse.csv", "hosts": HOSTS, "senders": "none"},
             "workload": {"kind": "flows", "flows": [*forward, *reverse]},
-            "transport": {"segments": UNPACED},
+            "transport": transport,
             "switch": {"control_priority": scheme == PRIORITY, "pause": "none"},
             "host": {"rtt_noise": {"kind": "gaussian", "deviation": "100 ns"}},
             "samples": {"rtt_flows": list(CONNECTIONS)},
         }
-        yield {"scheme": scheme}, override(rack(scale), change)
+        yield {"scheme": scheme, "way": way}, override(rack(scale), change)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     errors = [rtt_errors(run, flow) for run in runs for flow in CONNECTIONS]
     rates = steady.flow_rates(runs, 10e-3).filter(pl.col("flow").is_in(CONNECTIONS))
-    client = rates.group_by("scheme", "seed", "time_s").agg(pl.col("value").sum())
-    goodput = client.group_by("scheme", "seed", maintain_order=True).agg(pl.col("value").mean())
+    by = ("scheme", "way", "seed")
+    client = rates.group_by(*by, "time_s", maintain_order=True).agg(pl.col("value").sum())
+    goodput = client.group_by(by, maintain_order=True).agg(pl.col("value").mean())
     return pl.concat([*errors, goodput.with_columns(metric=pl.lit(GOODPUT))], how="diagonal")
 
 
@@ -111,9 +118,12 @@ def rtt_errors(run: Run, flow: int) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     left, right = axes
-    rank = (pl.col("value").rank("ordinal") / pl.len()).over("scheme")
+    rank = (pl.col("value").rank("ordinal") / pl.len()).over("scheme", "way")
+    name = pl.when(way=AUTHORS).then("scheme").otherwise(pl.format("{}, {}", "scheme", "way"))
     errors = table.filter(metric=ERROR).sort("value").with_columns(fraction=rank)
-    plot.cdf(left, errors, label="error of RTTs as a measure of forward queueing")
+    named = errors.with_columns(scheme=name).sort("way", "scheme", maintain_order=True)
+    plot.cdf(left, named, label="error of RTTs as a measure of forward queueing")
+    plot.legend(left, columns=2)
     left.set_ylabel("fraction of RTTs")
     left.set_xlim(left=0.01)
     goodput = metrics.across_seeds(
@@ -121,23 +131,38 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     )
     plot.bars(
         right,
-        goodput.sort("scheme"),
+        goodput,
+        group="way",
         unit="Gb/s",
         label="throughput of the client",
         values="{:.2f}",
     )
+    right.set_xlabel("")
+    right.set_xticks(range(len(SETS)), SETS)
 
 
-def mean_error_us(table: pl.DataFrame, scheme: str) -> float:
+def mean_error_us(table: pl.DataFrame, scheme: str, way: str) -> float:
     """Return the mean error in microseconds."""
-    return float(table.filter(metric=ERROR, scheme=scheme)["value"].mean()) * 1e6  # type: ignore[arg-type]
+    errors = table.filter(metric=ERROR, scheme=scheme, way=way)["value"]
+    return float(errors.mean()) * 1e6  # type: ignore[arg-type]
 
 
-@figure.claim("with priority the mean error is below 5 µs")
+@figure.check("with priority the mean error is below 5 µs")
 def error_with_priority(table: pl.DataFrame) -> Verdict:
-    return at_most(mean_error_us(table, PRIORITY), 5, "the mean error in µs")
+    return every(
+        at_most(mean_error_us(table, PRIORITY, way), 5, f"{way}: the mean error in µs")
+        for way in SETS
+    )
 
 
-@figure.claim("without priority the mean error is above 50 µs")
-def error_without_priority(table: pl.DataFrame) -> Verdict:
-    return at_least(mean_error_us(table, PLAIN), 50, "the mean error in µs")
+def error_without_priority(table: pl.DataFrame, way: str) -> Verdict:
+    """Judge that reverse congestion adds a large error."""
+    return at_least(mean_error_us(table, PLAIN, way), 50, "the mean error in µs")
+
+
+figure.claim("without priority the mean error is above 50 µs")(
+    partial(error_without_priority, way=AUTHORS)
+)
+figure.claim(
+    "with unpaced segments of 16 KB the mean error without priority is above 50 µs", stated=False
+)(partial(error_without_priority, way=OURS))

@@ -1,6 +1,5 @@
 """Figure D4: throughput and RTT against noise in measured RTTs."""
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -13,9 +12,10 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
+    all_at_most,
     at_most,
+    between,
     every,
-    finding,
     metrics,
     override,
     plot,
@@ -26,22 +26,27 @@ from .testbed import MEAN, SCALES, THROUGHPUT, measured, rack
 
 NOISES_US = (0, 25, 50, 75, 100, 150, 200)
 
+RECALLED_LOSSES = {50: 0.125, 100: 0.25}
+"""Share of the throughput that noise costs, as recalled of the paper, by its maximum in µs."""
+
 figure = Figure(
     paper,
     id="d4",
     title="Throughput against noise in measured RTTs",
     source="Figure: uniformly distributed noise from 0 to n",
-    scales=SCALES | {"smoke": {"seeds": 1, "warm_up": 100, "measured": 20}},
+    scales=SCALES | {"smoke": {"warm_up": 100, "measured": 20}},
     deviations=(
-        "The cost of noise depends on the weight of the moving average, which the paper does not "
-        "give. As we recall, the paper lost 12 % at 50 µs and 25 % at 100 µs. With a weight of "
-        "0.02, noise up to 75 µs is averaged out at no cost: over ten seeds throughput is 18.7 "
-        "Gb/s without noise, 18.9 and 19.0 with 25 and 50 µs, within the seeds' bounds, and 18.7 "
-        "with 75 µs. From 100 µs on noise alone lifts half of the RTTs above T_low, below which "
-        "rates only rise, and the queue is often empty: 7 % are lost at 100 µs and 46 % at 200 µs.",
+        "Throughput rises before it falls: over ten seeds it is 18.7 Gb/s without noise, 18.9 and "
+        "19.0 Gb/s with 25 and 50 µs, 18.7 with 75 µs; 7 % are lost at 100 µs and 46 % at 200 µs. "
+        "The cost depends on the weight of the moving average, which the paper does not give: 0.02 "
+        "averages small noise out, and weakens the collective swings of the queue. From "
+        "100 µs on noise alone lifts half of the RTTs above T_low, below which rates only rise, "
+        "and the queue is often empty. As we recall, the paper lost 12.5 % at 50 µs and 25 % at "
+        "100 µs.",
+        "The first form of the claim allowed steps up of 0.5 %; a later one allowed all steps "
+        "within the bounds of the seeds, which hid the rise. It now allows none.",
         "RTTs are drawn less the mean of the noise, half of its maximum; the rest is queueing and "
-        "propagation. With unpaced segments of 16 KB the queue of one port oscillates slowly, and "
-        "less with more noise: there the step from 75 to 100 µs was up by 2 %.",
+        "propagation.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -76,27 +81,35 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         panel.get_legend().remove()
 
 
-@figure.claim(
-    "throughput falls as noise grows: no step up beyond the 95 % bounds of seeds, and at the end "
-    "at least 10 % less"
-)
-def falls(table: pl.DataFrame) -> Verdict:
-    def at(noise: int, column: str = "value") -> float:
-        return metrics.at(table, column, noise=noise, metric=THROUGHPUT)
+def throughput(table: pl.DataFrame, noise: int) -> float:
+    """Return the mean throughput over the seeds."""
+    return metrics.at(table, noise=noise, metric=THROUGHPUT)
 
-    # The bounds already contain the intervals over seeds, so these ratios have no intervals.
+
+@figure.claim("throughput falls as noise grows: at every step, and at the end at least 10 % less")
+def falls(table: pl.DataFrame) -> Verdict:
     steps = {
-        (lower, higher): at(higher, "low") / at(lower, "high")
+        f"throughput at {higher} µs over that at {lower} µs": throughput(table, higher)
+        / throughput(table, lower)
         for lower, higher in pairwise(NOISES_US)
     }
-    lower, higher = max(steps, key=lambda step: steps[step])
-    largest = steps[lower, higher]
-    sentence = (
-        f"lower bound at {higher} µs over upper bound at {lower} µs, the largest, is {largest:.4g}"
-    )
+    last = throughput(table, NOISES_US[-1]) / throughput(table, 0)
+    overall = at_most(last, 0.9, f"{NOISES_US[-1]} µs over none")
+    return every([all_at_most(steps, 1.0), overall])
+
+
+@figure.claim(
+    "noise of 50 µs costs 12.5 % of the throughput and of 100 µs 25 %, as recalled, within a "
+    "factor of 1.5",
+    stated=False,
+)
+def losses(table: pl.DataFrame) -> Verdict:
     return every(
-        [
-            finding(None if math.isnan(sum(steps.values())) else largest <= 1, sentence),
-            at_most(at(NOISES_US[-1]) / at(0), 0.9, f"{NOISES_US[-1]} µs over none"),
-        ]
+        between(
+            1 - throughput(table, noise) / throughput(table, 0),
+            loss / 1.5,
+            loss * 1.5,
+            f"lost share at {noise} µs",
+        )
+        for noise, loss in RECALLED_LOSSES.items()
     )

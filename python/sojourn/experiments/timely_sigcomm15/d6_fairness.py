@@ -15,6 +15,7 @@ from sojourn import (
     at_least,
     at_most,
     every,
+    finding,
     looks,
     metrics,
     plot,
@@ -28,21 +29,23 @@ WINDOW_S = 5e-3
 
 SHARE_BPS = GOODPUT_BPS / 40
 
-RATE, RTT, INDEX, DISTANCE, NEAR = "rate", "RTT", "Jain's index", "distance", "share that is near"
+RATE, RTT, INDEX = "rate", "RTT", "Jain's index"
+
+DISTANCE, NEAR = "mean distance", "share that is near"
 
 figure = Figure(
     paper,
     id="d6",
     title="The throughput of 40 connections, four per client",
     source="Figure: fairness",
-    scales=SCALES | {"quick": {"seeds": 3, "warm_up": 600, "measured": 300}},
+    scales=SCALES | {"quick": {"warm_up": 600, "measured": 300}},
     deviations=(
         "A fair share is 500 Mb/s with headers, 481 Mb/s of payload. A hash selects the server's "
         "port of a connection, and the ports have 13 to 27 connections each: over ten seeds 84 % "
         "of the connections are within 20 % of their share, with one port of 20 Gb/s 99.5 %. Some "
-        "connections are further off, as in the paper, whose index we recall as 0.95, a deviation "
-        "of 22 %. The first claim required every connection to be near its share; the claim now "
-        "concerns the mean, and the first claim follows below in a weaker form.",
+        "are further off, as in the paper, whose index we recall as 0.95, a deviation of 22 %. The "
+        "claims on the mean distance and on nine in ten connections followed when not every "
+        "connection was near its share.",
     ),
     panels=(1, 2),
     size=(11, 4.2),
@@ -59,12 +62,16 @@ def table(runs: list[Run]) -> pl.DataFrame:
     windows = steady.flow_rates(runs, WINDOW_S).group_by("scheme", "seed", "flow")
     rates = windows.agg(pl.col("value").mean(), metric=pl.lit(RATE)).sort("seed", "value")
     rtts = steady.rtt_cdf(runs, less_s=PACKET_S).with_columns(metric=pl.lit(RTT))
-    indices = {INDEX: steady.fairness(), DISTANCE: distance, NEAR: near_share}
+    indices = {
+        INDEX: steady.fairness(),
+        DISTANCE: mean_distance,
+        NEAR: near_share,
+    }
     numbers = metrics.across_seeds(metrics.measure(runs, **measures, **indices))
     return pl.concat([rates, rtts, numbers], how="diagonal")
 
 
-def distance(result: Result) -> metrics.Statistic:
+def mean_distance(result: Result) -> metrics.Statistic:
     """Measure the mean relative distance of rates from their fair share of payload."""
     return metrics.Statistic(float(distances(result).mean()))  # type: ignore[arg-type]
 
@@ -97,7 +104,9 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     left.errorbar(
         ranks["rank"], ranks["value"], yerr=error_bars, fmt="none", ecolor="#222222", lw=0.8
     )
-    left.axhline(SHARE_BPS / 1e6, color="#222222", ls=":", lw=1.2, label="fair share")
+    share = SHARE_BPS / 1e6
+    left.axhline(share, color="#222222", ls=":", lw=1.2, label="fair share")
+    left.axhspan(0.8 * share, 1.2 * share, color="#222222", alpha=0.12, lw=0, label="within 20 %")
     left.set_xlabel("connection, in order of throughput")
     left.set_ylabel("throughput, payload (Mb/s)")
     left.grid(visible=False, axis="x")
@@ -113,8 +122,14 @@ def fair(table: pl.DataFrame) -> Verdict:
     return at_least(metrics.at(table, metric=INDEX), 0.9, "the index")
 
 
+@figure.claim("each connection is near 500 Mb/s: within 20 % of its fair share of payload")
+def each_near(table: pl.DataFrame) -> Verdict:
+    far = (table.filter(metric=RATE)["value"] / SHARE_BPS - 1).abs() > 0.2
+    return finding(not far.any(), f"{far.sum()} of {len(far)} connections are further off")
+
+
 @figure.claim(
-    "the connections are near 500 Mb/s: within 20 % of their fair share of payload on average"
+    "on average the connections are within 20 % of their fair share of payload", stated=False
 )
 def near(table: pl.DataFrame) -> Verdict:
     return at_most(metrics.at(table, metric=DISTANCE), 0.2, "the mean distance")

@@ -1,6 +1,8 @@
 """Figure D9: throughput and RTT against the pacing rate of packets within a segment."""
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -11,9 +13,11 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
+    all_at_most,
     at_least,
     at_most,
     between,
+    every,
     metrics,
     override,
 )
@@ -35,14 +39,16 @@ figure = Figure(
     scales=SCALES,
     deviations=(
         "The best is the pacing rate with the lowest p99 RTT and 97 % of the maximum throughput. "
-        "Below the fair share pacing itself limits the rate.",
-        "With a server of one port of 20 Gb/s, where bursts of two clients pass without a queue, "
-        "the mean RTT at 700 Mb/s is higher than without pacing (81 over 60 µs, three seeds from "
-        "600 to 700 ms): unpaced bursts lose throughput there, 17.1 over 19.2 Gb/s, and therefore "
-        "have a shorter queue. With two ports of 10 Gb/s they lose more, and the claim holds.",
+        "Below the fair share pacing itself limits the rate. Over ten seeds the best is the fair "
+        "share itself, 500 Mb/s, so `best` marks the edge of this limit rather than an optimum.",
+        "The mean RTT is longest at 600 Mb/s (80 µs), and shorter at 1000 than at 700 Mb/s (51 and "
+        "64 µs): collisions of faster bursts reduce rates, and the queue with them.",
+        "The bound of 10 % on the RTT is the first; it was replaced by any decrease when the mean "
+        "RTT missed it. The claims of the source now also require a decrease at every step. The "
+        "first bound on the best was a factor of 2.",
     ),
-    panels=(1, 2),
-    size=(11, 4.6),
+    panels=(1, 3),
+    size=(13, 4.2),
 )
 
 
@@ -85,35 +91,53 @@ def best(table: pl.DataFrame) -> float:
 
 
 def lowers(table: pl.DataFrame, metric: str) -> Verdict:
+    """Judge that a statistic of the RTT falls with every lower pacing rate, by 10 % at 700 Mb/s."""
+    spacings = [spacing for spacing in SPACINGS_MBPS if spacing in table["spacing"]]
+    steps = {
+        f"{metric} at {lower} over that at {higher} Mb/s": value(table, lower, metric)
+        / value(table, higher, metric)
+        for lower, higher in pairwise(spacings)
+    }
+    overall = at_most(unpaced_ratio(table, metric), 0.9, f"{metric} at 700 Mb/s over that unpaced")
+    return every([all_at_most(steps, 1.0), overall])
+
+
+def unpaced_ratio(table: pl.DataFrame, metric: str) -> float:
+    """Return a metric at 700 Mb/s over that without pacing."""
+    return value(table, PUBLISHED_MBPS, metric) / value(table, LINE_RATE_MBPS, metric)
+
+
+def lower_than_unpaced(table: pl.DataFrame, metric: str) -> Verdict:
     """Judge that a statistic of the RTT is lower at 700 Mb/s than without pacing."""
-    ratio = value(table, 700, metric) / value(table, LINE_RATE_MBPS, metric)
-    return at_most(ratio, 1, f"{metric} at 700 Mb/s over {metric} without pacing")
+    return at_most(unpaced_ratio(table, metric), 1, f"{metric} at 700 Mb/s over that unpaced")
 
 
-@figure.claim(
-    "a lower pacing rate lowers the RTT: the p99 RTT at 700 Mb/s is below that without pacing"
-)
-def lowers_tail(table: pl.DataFrame) -> Verdict:
-    return lowers(table, TAIL)
-
-
-@figure.claim("a lower pacing rate lowers the mean RTT as well")
-def lowers_mean(table: pl.DataFrame) -> Verdict:
-    return lowers(table, MEAN)
+for name, measure in (("p99", TAIL), ("mean", MEAN)):
+    figure.claim(
+        f"a lower pacing rate lowers the {name} RTT: at every step, and at 700 Mb/s by 10 %"
+    )(partial(lowers, metric=measure))
+    figure.claim(f"the {name} RTT at 700 Mb/s is below that without pacing", stated=False)(
+        partial(lower_than_unpaced, metric=measure)
+    )
 
 
 @figure.claim(
     "a lower pacing rate raises the throughput: 700 Mb/s has at least 3 % more than no pacing"
 )
 def raises_throughput(table: pl.DataFrame) -> Verdict:
-    ratio = value(table, 700, THROUGHPUT) / value(table, LINE_RATE_MBPS, THROUGHPUT)
+    ratio = unpaced_ratio(table, THROUGHPUT)
     return at_least(ratio, 1.03, "throughput at 700 Mb/s over throughput without pacing")
 
 
+@figure.claim("the best is 1.4 times the fair share, 700 Mb/s, within a factor of 1.5")
+def best_is_published(table: pl.DataFrame) -> Verdict:
+    ratio = best(table) / PUBLISHED_MBPS
+    return between(ratio, 1 / 1.5, 1.5, f"the best, {best(table):g} Mb/s, over 700 Mb/s")
+
+
 @figure.claim(
-    "the best is an interior point, of the order of 1.4 times the fair share (within a factor of 2)"
+    "the best is above the fair share, where pacing does not limit the rate", stated=False
 )
-def interior(table: pl.DataFrame) -> Verdict:
+def above_fair_share(table: pl.DataFrame) -> Verdict:
     ratio = best(table) / FAIR_SHARE_MBPS
-    description = f"the best, {best(table):g} Mb/s, over the fair share"
-    return between(ratio, 0.7, 2.8, description)
+    return at_least(ratio, 1.1, f"the best, {best(table):g} Mb/s, over the fair share")

@@ -12,7 +12,10 @@ from .paper import LOSSLESS, STAMPS, TIMELY
 CLIENTS = 10
 
 UNPACED: dict[str, Any] = {"size": "16 KB", "spacing": "none"}
-"""Short unpaced segments, where 700 Mb/s would limit a connection."""
+"""Short unpaced segments: a set of our own beside the authors'."""
+
+AUTHORS, OURS = "authors' set", "16 KB, not paced"
+"""Names of TIMELY with the authors' parameters, and of TIMELY with unpaced segments of 16 KB."""
 
 CONNECTIONS = 4
 """Default number of connections per client: each has a fair share of 500 Mb/s."""
@@ -26,9 +29,9 @@ PACKET_S = 1040 * 8 / 10e9
 """Transmission time of a packet at a client, which is subtracted from measured RTTs."""
 
 SCALES: dict[str, dict[str, Any]] = {
-    "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
-    "quick": {"seeds": 3, "warm_up": 300, "measured": 100},
-    "paper": {"seeds": 10, "warm_up": 1000, "measured": 500},
+    "smoke": {"warm_up": 10, "measured": 10},
+    "quick": {"warm_up": 300, "measured": 100},
+    "paper": {"warm_up": 1000, "measured": 500},
 }
 """Warm-up and measurement in milliseconds.
 
@@ -36,12 +39,6 @@ A connection at its fair share has one RTT sample per millisecond, and the movin
 memory of 50 samples: rates and queues converge in about a second. `quick` has a shorter warm-up,
 except in figures whose claims need shares or tails with an error of a few per cent.
 """
-
-SOON: dict[str, dict[str, Any]] = SCALES | {
-    "quick": {"seeds": 3, "warm_up": 150, "measured": 100},
-    "paper": {"seeds": 10, "warm_up": 300, "measured": 500},
-}
-"""Scales of figures with segments of 16 KB or other transports, which converge sooner."""
 
 base: dict[str, Any] = {
     "name": "TIMELY's testbed: ten clients and a server",
@@ -87,15 +84,22 @@ def measured(runs: list[Run]) -> pl.DataFrame:
 
 
 def draw_sweep(panels: Any, table: pl.DataFrame, x: str, label: str) -> None:
-    """Draw throughput on one panel, and mean and p99 RTT on the other."""
-    left, right = panels
-    throughput = table.filter(metric=THROUGHPUT)
-    labels = (label, "throughput, payload")
-    plot.against(left, throughput, x=x, unit="Gb/s", labels=labels, log_x=True)
-    tail = pl.format("{}, p99", "scheme")
-    times = table.filter(pl.col("metric").is_in([MEAN, TAIL])).with_columns(
-        scheme=pl.when(pl.col("metric") == TAIL).then(tail).otherwise("scheme")
-    )
-    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=True)
-    if throughput["scheme"].n_unique() == 1:
-        left.get_legend().remove()
+    """Draw throughput, mean and p99 RTT on three panels."""
+    for panel, metric, unit in zip(
+        panels, (THROUGHPUT, MEAN, TAIL), ("Gb/s", "us", "us"), strict=True
+    ):
+        rows = table.filter(metric=metric)
+        plot.against(panel, rows, x=x, unit=unit, labels=(label, metric), log_x=True)
+        panel.set_ylim(bottom=0)
+    plot.one_legend(panels)
+    if table["scheme"].n_unique() == 1:
+        panels[0].get_legend().remove()
+
+
+def draw_sweeps(rows: Any, table: pl.DataFrame, x: str, label: str) -> None:
+    """Draw a sweep with the authors' set in the first row of panels, and with ours in the next."""
+    for panels, way in zip(rows, table["way"].unique(maintain_order=True), strict=True):
+        draw_sweep(panels, table.filter(way=way), x, label)
+        for panel in panels[1:]:
+            panel.set_title(way, fontsize=10)
+        panels[0].text(0.03, 0.05, way, transform=panels[0].transAxes)
