@@ -18,7 +18,7 @@ from sojourn._core import ScenarioError
 from sojourn.base import paths
 from sojourn.runs import processes
 from sojourn.runs.runner import key
-from sojourn.scenario import controller_files, encoding, overrides, reading
+from sojourn.scenario import controller_files, encoding, fields, reading
 
 OWN = paths.EXAMPLES / "controllers"
 
@@ -330,9 +330,7 @@ def test_parameters_of_classes_are_varied_and_listed(
     write: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = reading.with_files(ONE | {"transport": write(PARAMETERS)})
-    assert (
-        overrides.find(base, "gain") == overrides.find(base, "transport.gain") == "transport.gain"
-    )
+    assert fields.find(base, "gain") == fields.find(base, "transport.gain") == "transport.gain"
     runs = sojourn.expand(base, {"gain": [0.25, 0.5], "transport.steps": [3]})
     slow, fast = (sojourn.run(one).flows["fct_s"][0] for _, one in runs)
     assert slow > fast

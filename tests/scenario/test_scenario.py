@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conftest import SCENARIO
 from sojourn import ScenarioError, check, expand, override, read
-from sojourn.scenario import overrides, reading
+from sojourn.scenario import fields, overrides, reading
 
 WORDS = st.text("abcd", min_size=1, max_size=3)
 TABLES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
@@ -58,12 +58,12 @@ def test_overriding_does_not_modify_the_base() -> None:
 
 
 def test_a_short_name_finds_the_only_matching_field() -> None:
-    assert overrides.find(SCENARIO, "load") == "workload.load"
-    assert overrides.find(SCENARIO, "transport") == "transport"
+    assert fields.find(SCENARIO, "load") == "workload.load"
+    assert fields.find(SCENARIO, "transport") == "transport"
     with pytest.raises(ScenarioError, match=r"kind: ambiguous, could be .*`topology.kind`"):
-        overrides.find(SCENARIO, "kind")
+        fields.find(SCENARIO, "kind")
     with pytest.raises(ScenarioError, match=r"laod: unknown field; did you mean `workload.load`\?"):
-        overrides.find(SCENARIO, "laod")
+        fields.find(SCENARIO, "laod")
 
 
 def test_the_product_of_variations_has_every_combination_in_order() -> None:

@@ -7,7 +7,7 @@ written, `filename` is set, which Python leaves empty if the disk is full.
 
 import errno
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,6 +89,13 @@ def write_new(texts: Mapping[Path, str]) -> list[Path]:
             # Python's error of a full disk lacks the file name.
             raise OSError(error.errno, error.strerror, str(file)) from None
     return list(texts)
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files that exist."""
+    for path in paths:
+        with writing(path):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`sojourn compare`: a table of variations, and each scheme in ratio to a baseline."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,18 +11,21 @@ from sojourn.cli.shared import (
     Fresh,
     Memory,
     Out,
-    ScenarioFile,
     Seeds,
     Threads,
     output_directory,
     prefix_errors,
+    read_scenarios,
     run_options,
 )
 
 
 def compare(
-    path: ScenarioFile,
-    vary: Annotated[list[str], VARY],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="SCENARIO...", help="Scenario file (TOML); several are schemes."),
+    ],
+    vary: Annotated[list[str] | None, VARY] = None,
     seeds: Seeds = 1,
     median: Annotated[
         bool,
@@ -32,11 +36,15 @@ def compare(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="VALUE", help="Baseline: value of the first --vary (default: its first value)."
+            metavar="SCHEME",
+            help="Baseline: a scheme, or a value of the first --vary (default: the first).",
         ),
     ] = None,
     account: Annotated[
         bool, typer.Option("--account", help="Report the FCT breakdown of times and differences.")
+    ] = False,
+    flows: Annotated[
+        bool, typer.Option("--flows", help="Write the flows of all runs to flows.parquet.")
     ] = False,
     out: Out = None,
     threads: Threads = None,
@@ -44,7 +52,7 @@ def compare(
     memory: Memory = None,
     fresh: Fresh = False,
 ) -> None:
-    """Run and compare all combinations of variations.
+    """Run and compare schemes: scenarios, a table `schemes`, or variations.
 
     Prints and plots every combination, and the ratio of each scheme to a baseline.
     """
@@ -52,36 +60,45 @@ def compare(
 
     from sojourn.analysis import breakdown
     from sojourn.analysis.paired import ratios, reference_of
-    from sojourn.compare import comparison, paired_plot, paired_tables, plot, tables
+    from sojourn.compare import comparison, outputs, paired_plot, paired_tables, plot, tables
     from sojourn.explain.tables import write_differences
-    from sojourn.scenario import overrides, reading
+    from sojourn.scenario import overrides
+    from sojourn.scenario.encoding import SCHEMES
     from sojourn.show import console, intervals
     from sojourn.show.parts import breakdown_tables
 
-    with prefix_errors(path):
-        base = reading.read(path)
-        variations = overrides.parse_variations(vary)
-        out = output_directory(out, "compare", path.stem)
-        schemes = overrides.labels_of(next(iter(variations.values())))
-        reference = reference_of(schemes, against)
+    scenarios = read_scenarios(paths)
+    with prefix_errors(*scenarios):
+        variations = overrides.parse_variations(vary or ())
+        base = next(iter(scenarios.values()))
+        if len(scenarios) > 1 or not (variations or SCHEMES in base):
+            base = overrides.as_schemes(scenarios)
+        out = output_directory(out, "compare", "_".join(path.stem for path in scenarios))
+        outputs.check_folder(out)
+        reference = reference_of(comparison.first_labels(base, variations), against)
         table, runs = comparison.compare(
             base,
             variations,
             seeds=seeds,
             median=median,
             account=account,
-            what=path.name,
+            what=", ".join(path.name for path in scenarios),
             **run_options(threads, cluster, memory, fresh),
         )
-    console.console.print(*tables.comparison_tables(table), sep="\n")
-    for line in tables.comparison_notes(table, runs, median=median):
-        print(line)
     labels = comparison.labels(table)
     by = labels[0]
     paired = ratios(runs, by=by, against=against)
+    differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
+    # Files are written first: a pipe that closes early, as of `head`, ends the output.
+    outputs.remove_old(out)
+    written = plot.write(table, out) + paired_plot.write(paired, by, out)
+    written += write_differences(differences, out) + outputs.write_index(runs, out)
+    written += outputs.write_flows(runs, out) if flows else []
+    console.console.print(*tables.comparison_tables(table), sep="\n")
+    for line in tables.comparison_notes(table, runs, median=median):
+        print(line)
     console.show(paired_tables.tables(paired))
     _, parts = comparison.split_parts(table)
-    differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
     console.show(breakdown_tables(parts, labels, intervals.format_duration, "FCT breakdown, "))
     console.show(
         breakdown_tables(
@@ -93,6 +110,4 @@ def compare(
         *paired_tables.notes(paired, by),
     ):
         print(line)
-    written = plot.write(table, out) + paired_plot.write(paired, by, out)
-    written += write_differences(differences, out)
     print(f"written to {out}: {', '.join(written)}")

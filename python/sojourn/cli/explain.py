@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sojourn._core import ScenarioError
+from sojourn.base import files
 from sojourn.cli.shared import (
     VARY,
     Cluster,
@@ -22,8 +23,18 @@ from sojourn.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from sojourn.runs.results import Run
-    from sojourn.scenario.reading import Labels, Scenario
+
+FILES = (
+    *("account.csv", "account.svg", "account.png", "calls.csv", "calls.svg", "calls.png"),
+    *("chain.csv", "chain.svg", "chain.png", "differences.csv", "unloaded.csv"),
+)
+"""All files that the command may write."""
+
+MAIN = ("account.csv", "chain.csv")
+"""Files of which the command writes one."""
 
 
 def explain(
@@ -45,7 +56,9 @@ def explain(
 ) -> None:
     """Divide completion times by the reason and place of waits."""
     from sojourn.compare import comparison
+    from sojourn.explain import unloaded
     from sojourn.scenario import overrides, reading
+    from sojourn.show import console
 
     with prefix_errors(path):
         variations = overrides.parse_variations(vary or ())
@@ -55,14 +68,35 @@ def explain(
         out = output_directory(out, "explain", path.stem)
         options = run_options(threads, cluster, memory, fresh)
         runs = comparison.run_all(base, variations, seeds, what=path.name, **options)
-        written = _all_flows(runs, out) if flow is None else _one_flow(runs, flow, out)
+        flows_alone = None
         if alone:
-            written += _unloaded(runs, overrides.expand(base, variations), out, options)
+            schemes = overrides.expand(base, variations)
+            flows_alone = unloaded.unloaded(runs, schemes, what="flows alone", **options)
+        if flow is None:
+            written = _all_flows(runs, out, flows_alone)
+        else:
+            written = _one_flow(runs, flow, out, flows_alone)
+    if flows_alone is not None:
+        console.show(unloaded.tables(flows_alone, list(schemes[0][0])))
+        print("ratios: geometric means; slowdown = unloaded / ideal x FCT / unloaded")
     print(f"written to {out}: {', '.join(written)}")
 
 
-def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
-    """Print and write the breakdown of flows and calls; return the files' names."""
+def _prepare(out: Path, flows_alone: "pl.DataFrame | None") -> list[str]:
+    """Remove the files of an earlier command, and write the table of flows alone, if any.
+
+    Files are written before anything is printed: a pipe that closes early, as of `head`, ends the
+    command. Those of an earlier command may have answered another question.
+    """
+    from sojourn.explain import unloaded
+
+    if any((out / name).exists() for name in MAIN):
+        files.remove(out / name for name in FILES)
+    return [] if flows_alone is None else unloaded.write(flows_alone, out)
+
+
+def _all_flows(runs: "Sequence[Run]", out: Path, flows_alone: "pl.DataFrame | None") -> list[str]:
+    """Write and print the breakdown of flows and calls; return the files' names."""
     import polars as pl
 
     from sojourn.analysis import breakdown
@@ -76,6 +110,10 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
         raise ScenarioError("no flow has finished: there is no completion time to divide")
     labels = [name for name in runs[0].labels if name != "seed"]
     differences = breakdown.differences(runs, labels[0]) if labels else pl.DataFrame()
+    last = _prepare(out, flows_alone)
+    written = page.write(runs, table, labels, out)
+    written += rpc_plot.write(calls, labels, intervals.format_duration, out)
+    written += page.write_differences(differences, out) + last
     console.show(parts.breakdown_tables(table, labels, intervals.format_duration))
     if len(runs) == 1:
         console.show([page.slowest(runs[0].result)])
@@ -91,29 +129,13 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
         *page.sentences(runs, labels),
     ):
         print(line)
-    written = page.write(runs, table, labels, out)
-    written += rpc_plot.write(calls, labels, intervals.format_duration, out)
-    return written + page.write_differences(differences, out)
+    return written
 
 
-def _unloaded(
-    runs: "Sequence[Run]",
-    schemes: "Sequence[tuple[Labels, Scenario]]",
-    out: Path,
-    options: dict[str, Any],
+def _one_flow(
+    runs: "Sequence[Run]", flow: int, out: Path, flows_alone: "pl.DataFrame | None"
 ) -> list[str]:
-    """Print and write the unloaded FCTs of each scheme; return the files' names."""
-    from sojourn.explain import unloaded
-    from sojourn.show import console
-
-    table = unloaded.unloaded(runs, schemes, what="flows alone", **options)
-    console.show(unloaded.tables(table, list(schemes[0][0])))
-    print("ratios: geometric means; slowdown = unloaded / ideal x FCT / unloaded")
-    return unloaded.write(table, out)
-
-
-def _one_flow(runs: "Sequence[Run]", flow: int, out: Path) -> list[str]:
-    """Print and write the causal chain of a flow under each scheme; return the files' names."""
+    """Write and print the causal chain of a flow under each scheme; return the files' names."""
     from sojourn.analysis.chains import of_runs
     from sojourn.base import units
     from sojourn.explain import tables as page
@@ -121,7 +143,9 @@ def _one_flow(runs: "Sequence[Run]", flow: int, out: Path) -> list[str]:
     from sojourn.show import console
 
     chains = of_runs(runs, flow)
+    last = _prepare(out, flows_alone)
+    written = waterfall.write(chains, out) + last
     if len(chains) == 1:
         console.show([page.flow_table(runs[0].result, flow)])
     console.show(waterfall.table(chain, units.format_time) for chain in chains)
-    return waterfall.write(chains, out)
+    return written

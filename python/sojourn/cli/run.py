@@ -1,23 +1,48 @@
 """`sojourn run`: one run and its summary."""
 
-from sojourn.cli.shared import Memory, Out, ScenarioFile, Threads, checked_directory, prefix_errors
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.shared import (
+    Memory,
+    Out,
+    ScenarioFile,
+    Scheme,
+    Threads,
+    checked_directory,
+    prefix_errors,
+)
 
 
 def run(
-    path: ScenarioFile, out: Out = None, threads: Threads = None, memory: Memory = None
+    path: ScenarioFile,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a field; may be repeated."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed (default: that of the scenario).")
+    ] = None,
+    scheme: Scheme = None,
+    out: Out = None,
+    threads: Threads = None,
+    memory: Memory = None,
 ) -> None:
     """Run a scenario, and print a summary."""
     from sojourn.runs.runner import run_many
-    from sojourn.scenario import reading
+    from sojourn.scenario import overrides, reading
     from sojourn.show import console
     from sojourn.show.result import result_tables
 
     with prefix_errors(path):
-        scenario = reading.read(path)
+        scenario = overrides.choose_scheme(reading.read(path), scheme)
+        scenario = overrides.with_settings(scenario, overrides.parse_settings(set_ or ()))
+        scenario |= {} if seed is None else {"seed": seed}
         if out is not None:
             checked_directory(out)
         result = run_many([scenario], threads=threads, memory=memory, what=path.name)[0]
-    console.console.print(result_tables(result))
     if out is not None:
         result.write(out)
-        print(f"written to {out}")
+    console.console.print(result_tables(result))
+    print(f"written to {out}" if out else "not stored; `--out DIR` writes flows and summary")

@@ -8,7 +8,7 @@ import typer
 
 from sojourn._core import ScenarioError
 from sojourn.cli import completion
-from sojourn.cli.shared import ScenarioFile, prefix_errors
+from sojourn.cli.shared import ScenarioFile, Scheme, prefix_errors
 
 
 def parts(
@@ -90,18 +90,22 @@ def new(
 
 
 def check(path: ScenarioFile) -> None:
-    """Check a scenario, and print it as JSON with all defaults."""
+    """Check a scenario, and print it as JSON with all defaults.
+
+    Of schemes, `schemes` shows the fields that differ between them.
+    """
     import json
 
-    from sojourn.scenario import encoding, reading
+    from sojourn.scenario import overrides, reading
 
     with prefix_errors(path):
-        checked = encoding.check(reading.read(path))
+        checked = overrides.check_schemes(reading.read(path))
     print(json.dumps(checked, indent=2, ensure_ascii=False))
 
 
 def trace(
     path: ScenarioFile,
+    scheme: Scheme = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file to write.")] = None,
 ) -> None:
     """Write the workload of a scenario as CSV.
@@ -109,10 +113,14 @@ def trace(
     A workload of kind `trace` replays the file.
     """
     from sojourn.runs.results import flow_table
-    from sojourn.scenario import encoding, reading
+    from sojourn.scenario import encoding, overrides, reading
 
     with prefix_errors(path):
-        flows = flow_table(encoding.trace(reading.read(path)))
+        scenario = reading.read(path)
+        inputs = [path, *reading.files_of(scenario, path.parent)]
+        if out is not None and any(_is_same(out, file) for file in inputs):
+            raise ScenarioError(f"--out {out}: is an input of the scenario; choose another file")
+        flows = flow_table(encoding.trace(overrides.choose_scheme(scenario, scheme)))
     columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     _write_or_print(flows.select(columns).write_csv(float_precision=12), out)
@@ -127,3 +135,8 @@ def _write_or_print(text: str, out: Path | None) -> None:
         sys.stdout.flush()
     else:
         files.write_text(out, text)
+        print(f"written to {out}")
+
+
+def _is_same(out: Path, file: Path) -> bool:
+    return out.exists() and file.exists() and out.samefile(file)

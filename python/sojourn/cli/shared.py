@@ -2,15 +2,18 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base.errors import ClusterError, FileError
+
+if TYPE_CHECKING:
+    from sojourn.scenario.reading import Scenario
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
@@ -35,7 +38,12 @@ Memory = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option(help="Ignore the cache.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of seeds of each combination.")]
-VARY = typer.Option(metavar="NAME=V1,V2", help="Parameter and its values; may be repeated.")
+Scheme = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Scheme of the scenario's table `schemes`.")
+]
+VARY = typer.Option(
+    metavar="NAME=V1,V2", help="Parameter and its values, or FIRST:LAST:STEP; may be repeated."
+)
 
 
 def run_options(
@@ -70,15 +78,28 @@ def checked_directory(out: Path) -> Path:
     return out
 
 
+def read_scenarios(paths: Iterable[Path]) -> "dict[Path, Scenario]":
+    """Return the scenarios in files by the path; raise `FileError` for a file that occurs twice."""
+    from sojourn.scenario import reading
+
+    scenarios: dict[Path, Scenario] = {}
+    for path in paths:
+        if path in scenarios:
+            raise FileError(f"{path}: is given twice")
+        with prefix_errors(path):
+            scenarios[path] = reading.read(path)
+    return scenarios
+
+
 @contextlib.contextmanager
-def prefix_errors(path: Path) -> Iterator[None]:
-    """Prepend the path of the scenario's file to errors of the scenario."""
+def prefix_errors(*paths: Path) -> Iterator[None]:
+    """Prepend the paths of the scenario's files to errors of the scenario."""
     try:
         yield
     except (FileError, ClusterError):
         raise
     except ScenarioError as error:
-        file_error = FileError(f"{path}: {error}")
+        file_error = FileError(f"{', '.join(map(str, paths))}: {error}")
         for note in getattr(error, "__notes__", ()):
             file_error.add_note(note)
         raise file_error from None

@@ -12,9 +12,12 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.analysis import breakdown, convergence, metrics, paired
+from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
 from sojourn.runs.runner import over_seeds, sweep
-from sojourn.scenario.overrides import expand, find
+from sojourn.scenario.encoding import SCHEMES
+from sojourn.scenario.fields import find
+from sojourn.scenario.overrides import expand, labels_of, scheme_names, schemes_of
 
 COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
 """The columns after those of the variations."""
@@ -43,11 +46,13 @@ def run_all(
     Raises `ScenarioError` for more than `MAX_RUNS` runs.
     """
     # A variation with the name of another column, such as `size`, is named by its full path.
+    schemes = schemes_of(base)
+    other_columns = {*COLUMNS, *paired.COLUMNS, *FLOW_COLUMNS}
     variations = {
-        find(base, name) if name in (*COLUMNS, *paired.COLUMNS) else name: values
+        find(schemes[0][1], name) if name in other_columns else name: values
         for name, values in variations.items()
     }
-    count = seeds * math.prod(len(values) for values in variations.values())
+    count = seeds * len(schemes) * math.prod(len(values) for values in variations.values())
     if count > MAX_RUNS:
         raise ScenarioError(f"{count} runs: at most {MAX_RUNS} can be compared")
     return sweep(over_seeds(expand(base, variations), seeds), **options)
@@ -55,7 +60,7 @@ def run_all(
 
 def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     base: Mapping[str, Any],
-    variations: Mapping[str, Sequence[Any]],
+    variations: Mapping[str, Sequence[Any]] | None = None,
     *,
     seeds: int = 1,
     buckets: Iterable[metrics.Bucket] = metrics.BUCKETS,
@@ -65,14 +70,19 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
 ) -> tuple[pl.DataFrame, list[Run]]:
     """Run every combination over seeds; return means with 95 % intervals, and the runs.
 
+    The schemes of a table `schemes` come before the variations. A scenario without either is one
+    scheme, named by its `name`.
+
     Rows are by `size`, and by `class` if there is more than one. With `median`, values are medians
     over seeds. With a single seed, means have the intervals of `convergence.within_run`. With
     `account`, runs record FCT breakdowns, and metrics that begin with `PART_PREFIX` are added: the
     parts of the mean FCT of finished flows (`accounts.by_size`; always means, since medians of
     parts do not add up). The options are those of `run_many`.
     """
+    if SCHEMES not in base and not variations:
+        base = {SCHEMES: {str(base.get("name") or "scenario"): base}}
     base = {**base, "account": True} if account else base
-    runs = run_all(base, variations, seeds, **options)
+    runs = run_all(base, variations or {}, seeds, **options)
     varied = [name for name in runs[0].labels if name != "seed"]
     has_deadlines = any(run.result.flows["deadline_s"].count() for run in runs)
     has_load = any(run.result.summary["load"] for run in runs)
@@ -104,6 +114,14 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         parts = parts.with_columns(metric=PART_PREFIX + pl.col("metric"))
         tables.append(parts.select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
+
+
+def first_labels(base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """Return the names of the schemes: those of the table `schemes`, or of the first variation."""
+    names: list[Any] = scheme_names(base)
+    return names or [
+        label for values in list(variations.values())[:1] for label in labels_of(values)
+    ]
 
 
 def split_parts(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -29,7 +29,7 @@ class Comparison:
 
     @property
     def by(self) -> str:
-        """The first variation, whose values are the schemes."""
+        """The label of the schemes: `scheme`, or the first variation."""
         return str(next(iter(self.runs[0].labels)))
 
     @cached_property
@@ -57,13 +57,14 @@ class Comparison:
 
 def comparison(
     base: Mapping[str, Any],
-    variations: Mapping[str, Sequence[Any]],
+    variations: Mapping[str, Sequence[Any]] | None = None,
     *,
     against: Any = None,
     **options: Any,
 ) -> Comparison:
     """Run every combination of the variations, and compare the values of the first variation.
 
+    The schemes of a table `schemes` in the scenario come first.
     `against` is the baseline, by default the first value. The options are those of
     `compare.compare` and `run_many`: `seeds`, `median`, `cache`, `threads`, `cluster`, `memory`.
 

@@ -107,6 +107,15 @@ class Result:
         return self._table(CHAIN)
 
     @property
+    def directory(self) -> Path | None:
+        """Folder of a result on disk."""
+        return None
+
+    def scan_flows(self) -> pl.LazyFrame:
+        """Return the flow records, which are read from disk when they are used."""
+        return self.flows.lazy()
+
+    @property
     def threads(self) -> int:
         """Number of threads of the run."""
         return int(self.summary.get("engine", {}).get("threads", 1))
@@ -215,6 +224,15 @@ class _StoredResult(Result):
         self.summary = read_json(self._directory / SUMMARY, dict[str, Any])
         for name in self._to_verify:
             _check_end(self._directory / name)
+
+    @property
+    def directory(self) -> Path | None:
+        return self._directory
+
+    def scan_flows(self) -> pl.LazyFrame:
+        self.verify()
+        # `*` and `[` in names of folders are not patterns.
+        return pl.scan_parquet(self._directory / FLOWS, glob=False)
 
     def _verify(self, name: str) -> None:
         file = self._directory / name

@@ -10,6 +10,9 @@ from sojourn.base.memory import budget
 from sojourn.scenario import controller_files
 from sojourn.scenario.reading import Scenario, with_files
 
+SCHEMES = "schemes"
+"""Table of a scenario file with changes by name of the scheme; a run has one scheme."""
+
 
 def check(scenario: Mapping[str, Any], memory: int | None = None) -> Scenario:
     """Return the scenario with all defaults filled in.
@@ -38,6 +41,11 @@ class Prepared:
 
     def __init__(self, scenario: Mapping[str, Any]) -> None:
         """Read the files of the scenario; raise `ScenarioError` if the core cannot parse it."""
+        if SCHEMES in scenario:
+            raise ScenarioError(
+                f"{SCHEMES}: a run has one scheme: `sojourn run --scheme NAME` runs one, "
+                "`sojourn compare` all; in Python `expand` returns the scenario of each"
+            )
         self.text, self.texts = encode(scenario)
         self._core: _core.Prepared | None = _core.prepare(self.text, self.texts)
 
@@ -117,4 +125,12 @@ def schema() -> dict[str, Any]:
     python["additionalProperties"] = True
     by_name = {"type": "string", "pattern": controller_files.NAME.pattern}
     transports += [by_name, {"properties": {"kind": by_name}, "required": ["kind"]}]
+    document["properties"][SCHEMES] = {
+        "description": "Schemes to compare, by name: changes of the other fields, as in "
+        "`[schemes.pfc]` with `switch.pause = {}`. An entry of a list is named by its index, and a "
+        "part of a mixed workload by its class.",
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"type": "object"},
+    }
     return document

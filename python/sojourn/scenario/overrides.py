@@ -1,42 +1,53 @@
-"""Changes of scenarios: merging, fields by short names, and products of variations."""
+"""Changes of scenarios: merging, products of variations, and schemes that a scenario names."""
 
-import difflib
 import itertools
 import json
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.scenario import controller_files, environments
-from sojourn.scenario.encoding import Prepared
+from sojourn.base.messages import did_you_mean
+from sojourn.scenario import controller_files, environments, fields, values
+from sojourn.scenario.encoding import SCHEMES, check
 from sojourn.scenario.reading import MAX_DEPTH, TOO_DEEP, Labels, Scenario, shortened
+
+SCHEME = "scheme"
+"""Label of the schemes that a scenario names."""
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Scenario:
     """Merge tables deeply; if a component's `kind` changes, its old parameters are dropped."""
-    return _merge(base, changes, 1)
+    return _merge(base, changes, ())
 
 
-def _merge(base: Mapping[str, Any], changes: Mapping[str, Any], depth: int) -> Scenario:
-    if depth > MAX_DEPTH:
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any], path: tuple[str, ...]) -> Scenario:
+    if len(path) >= MAX_DEPTH:
         raise ScenarioError(TOO_DEEP)
     merged = dict(base)
     for key, new in changes.items():
-        merged[key] = _merge_value(merged.get(key), new, depth)
+        old = merged.get(key)
+        change = fields.with_indices(old, new) if (*path, key) == (fields.WORKLOAD,) else new
+        merged[key] = _merge_value(old, change, (*path, key))
     return merged
 
 
-def _merge_value(old: Any, new: Any, depth: int) -> Any:
+def _merge_value(old: Any, new: Any, path: tuple[str, ...]) -> Any:
     if isinstance(old, Mapping) and isinstance(new, str) and old.get("kind") == new:
         return old
     is_name = isinstance(old, str) and old != "none"
     if is_name and isinstance(new, Mapping) and "kind" not in new:
         return {"kind": old, **new}
+    if isinstance(old, list) and fields.has_indices(new):
+        entries = list(old)
+        for key, value in new.items():
+            place = fields.index(key, old, ".".join(path))
+            entries[place] = _merge_value(old[place], value, (*path, key))
+        return entries
     if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return new
     changes_kind = "kind" in new and new["kind"] != old.get("kind")
-    return dict(new) if changes_kind else _merge(old, new, depth + 1)
+    return dict(new) if changes_kind else _merge(old, new, path)
 
 
 def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
@@ -58,71 +69,143 @@ def _nested(path: Sequence[str], value: Any) -> Scenario:
     return dict(value)
 
 
-def find(scenario: Mapping[str, Any], name: str) -> str:
-    """Return the path of the field that `name` denotes, such as `workload.load` for `load`.
-
-    Raises `ScenarioError` for an unknown or ambiguous name.
-    """
-    complete = json.loads(Prepared(scenario).core.show())
-    # Scenario files write the parameters of a Python controller without the level `parameters`.
-    names = {*_paths(complete), *_paths(scenario)}
-    paths = {path.replace(".parameters.", ".") for path in names}
-    if name in paths:
-        return name
-    matches = sorted(path for path in paths if path.endswith(f".{name}"))
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        choices = ", ".join(f"`{path}`" for path in matches)
-        raise ScenarioError(f"{name}: ambiguous, could be {choices}; give the full path")
-    # A component may have fields without a default; the core checks their names.
-    parent, _, _ = name.rpartition(".")
-    if parent in paths:
-        return name
-    last_words = {path.rpartition(".")[2]: path for path in sorted(paths, reverse=True)}
-    near = difflib.get_close_matches(name, [*paths, *last_words], n=1)
-    hint = f"; did you mean `{last_words.get(near[0], near[0])}`?" if near else ""
-    raise ScenarioError(f"{name}: unknown field{hint}")
-
-
-def _paths(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for key, value in table.items():
-        yield f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from _paths(value, f"{prefix}{key}.")
-
-
 def expand(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations as pairs of labels and scenario, in order.
 
-    All have one environment, unless they name several (`environments.unify`).
+    The schemes of the table `schemes`, if there is one, come before the variations, with the label
+    `scheme`. All have one environment, unless they name several (`environments.unify`).
     """
-    lists = [list(values) for values in variations.values()]
-    labelled = [zip(labels_of(values), values, strict=True) for values in lists]
+    lists = [list(listed) for listed in variations.values()]
+    labelled = [list(zip(labels_of(listed), listed, strict=True)) for listed in lists]
+    for name, pairs in zip(variations, labelled, strict=True):
+        _check_distinct(name, [label for label, _ in pairs])
     combinations = []
-    for pairs in itertools.product(*labelled):
-        labels = {name: label for name, (label, _) in zip(variations, pairs, strict=True)}
-        scenario = dict(base)
-        for name, (_, value) in zip(variations, pairs, strict=True):
-            scenario = override(scenario, {find(scenario, name): value})
-        combinations.append((labels, scenario))
+    for scheme, start in schemes_of(base):
+        for combination in itertools.product(*labelled):
+            labels, scenario = dict(scheme), dict(start)
+            paths: list[str] = []
+            for name, (label, value) in zip(variations, combination, strict=True):
+                paths.append(fields.find(scenario, name))
+                if paths[-1] in paths[:-1]:
+                    raise ScenarioError(f"{name}: `{paths[-1]}` is varied twice")
+                scenario = override(scenario, {paths[-1]: value})
+                labels[name] = label
+            combinations.append((labels, scenario))
     return environments.unify(combinations)
 
 
-def labels_of(values: Sequence[Any]) -> list[Any]:
-    """Return labels that distinguish the values, all of one type, for a column of a table."""
-    classes = {value.rpartition(":")[2] for value in values if controller_files.is_name(value)}
-    if len(classes) == sum(map(controller_files.is_name, values)):
-        values = [v.rpartition(":")[2] if controller_files.is_name(v) else v for v in values]
-    kinds = {type(value) for value in values}
+def _check_distinct(name: str, labels: Sequence[Any]) -> None:
+    seen = set()
+    for label in map(str, labels):
+        if label in seen:
+            raise ScenarioError(f"{shortened(name)}: duplicate value `{shortened(label)}`")
+        seen.add(label)
+
+
+def schemes_of(scenario: Mapping[str, Any]) -> list[tuple[Labels, Scenario]]:
+    """Return the schemes that a scenario names, each with its label and its scenario.
+
+    A scenario without a table `schemes` is returned without a label.
+    """
+    if SCHEMES not in scenario:
+        return [({}, dict(scenario))]
+    base = {key: value for key, value in scenario.items() if key != SCHEMES}
+    table = scenario[SCHEMES]
+    if not (isinstance(table, Mapping) and table):
+        raise ScenarioError(f"{SCHEMES}: expected tables of changes, such as [{SCHEMES}.pfc]")
+    combinations: list[tuple[Labels, Scenario]] = []
+    for name, changes in table.items():
+        if not isinstance(changes, Mapping):
+            raise ScenarioError(
+                f'{SCHEMES}.{name}: expected a table of changes, such as transport = "dctcp"'
+            )
+        try:
+            combinations.append(({SCHEME: name}, override(base, changes)))
+        except ScenarioError as error:
+            raise ScenarioError(f"{SCHEMES}.{name}: {error}") from None
+    (first, seed), *others = (
+        (labels[SCHEME], each.get("seed", 1)) for labels, each in combinations
+    )
+    for name, other in others:
+        if other != seed:
+            raise ScenarioError(
+                f"seed: `{first}` has {seed} and `{name}` has {other}; "
+                "schemes are compared on the same seeds"
+            )
+    return combinations
+
+
+def as_schemes(scenarios: Mapping[Path, Scenario]) -> Scenario:
+    """Return the scenarios of files as one scenario with schemes.
+
+    A scheme has the `name` of its scenario, or that of its file if names are not different.
+    """
+    for path, scenario in scenarios.items():
+        if SCHEMES in scenario:
+            raise ScenarioError(f"{path}: names schemes; compare its schemes without other files")
+    names = [str(scenario.get("name", "")) for scenario in scenarios.values()]
+    stems = [path.stem for path in scenarios]
+    candidates = [[] if "" in names or len(scenarios) == 1 else names, stems]
+    are_distinct = (each for each in candidates if each and len(set(each)) == len(each))
+    labels = next(are_distinct, list(map(str, scenarios)))
+    return {SCHEMES: dict(zip(labels, scenarios.values(), strict=True))}
+
+
+def scheme_names(scenario: Mapping[str, Any]) -> list[str]:
+    """Return the names of the schemes of a scenario; an empty list without a table `schemes`."""
+    return [str(labels[SCHEME]) for labels, _ in schemes_of(scenario) if SCHEME in labels]
+
+
+def choose_scheme(scenario: Mapping[str, Any], name: str | None) -> Scenario:
+    """Return the scenario of a scheme, in the environment that it has in a comparison of all.
+
+    Without a name, the scenario must not name schemes.
+    """
+    names = scheme_names(scenario)
+    if name is None and not names:
+        return dict(scenario)
+    if name not in names:
+        if not names:
+            raise ScenarioError(f"--scheme {name}: the scenario has no table `{SCHEMES}`")
+        if name is None:
+            raise ScenarioError(f"{SCHEMES}: give --scheme NAME, one of {', '.join(names)}")
+        hint = did_you_mean(name, names)
+        raise ScenarioError(f"--scheme {name}: expected one of {', '.join(names)}{hint}")
+    return expand(scenario, {})[names.index(name)][1]
+
+
+def check_schemes(scenario: Mapping[str, Any]) -> Scenario:
+    """Return the complete scenario; of several schemes, those fields in `schemes` that differ."""
+    if SCHEMES not in scenario:
+        return check(scenario)
+    complete = {labels[SCHEME]: check(scheme) for labels, scheme in expand(scenario, {})}
+    first = next(iter(complete.values()))
+    common = {
+        key: value
+        for key, value in first.items()
+        if all(scheme.get(key) == value for scheme in complete.values())
+    }
+    different = {
+        name: {key: value for key, value in scheme.items() if key not in common}
+        for name, scheme in complete.items()
+    }
+    return {**common, SCHEMES: different}
+
+
+def labels_of(given: Sequence[Any]) -> list[Any]:
+    """Return labels that distinguish values, all of one type, for a column of a table."""
+    classes = {value.rpartition(":")[2] for value in given if controller_files.is_name(value)}
+    if len(classes) == sum(map(controller_files.is_name, given)):
+        given = [v.rpartition(":")[2] if controller_files.is_name(v) else v for v in given]
+    kinds = {type(value) for value in given}
     if kinds <= {str} or kinds <= {bool} or kinds <= {int}:
-        return list(values)
+        return list(given)
     if kinds <= {int, float}:
-        return [float(value) for value in values]
+        return [float(value) for value in given]
     # For example `none` and a number, or a table.
-    return [value if isinstance(value, str) else _as_label(value) for value in values]
+    return [value if isinstance(value, str) else _as_label(value) for value in given]
 
 
 def _as_label(value: Any) -> str:
@@ -132,62 +215,50 @@ def _as_label(value: Any) -> str:
         return str(value)
 
 
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Parse settings such as `load=0.2`, each of one value."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        name, parsed = name.strip(), values.split(listed)
+        if not (equals and name and len(parsed) == 1):
+            raise ScenarioError(f"--set {text}: expected NAME=VALUE, such as load=0.2")
+        if name in settings:
+            raise ScenarioError(f"--set {text}: `{name}` is given twice")
+        settings[name] = parsed[0]
+    return settings
+
+
+def with_settings(scenario: Mapping[str, Any], settings: Mapping[str, Any]) -> Scenario:
+    """Return the scenario with settings by short name or path."""
+    changed = dict(scenario)
+    for name, value in settings.items():
+        changed = override(changed, {fields.find(changed, name): value})
+    return changed
+
+
 def parse_variations(texts: Iterable[str]) -> dict[str, list[Any]]:
     """Parse variations of different parameters."""
     variations: dict[str, list[Any]] = {}
     for text in texts:
-        name, values = parse_variation(text)
+        name, parsed = parse_variation(text)
         if name in variations:
             raise ScenarioError(
                 f"--vary {text}: `{name}` is given twice; list all values in one --vary"
             )
-        variations[name] = values
+        variations[name] = parsed
     return variations
 
 
 def parse_variation(text: str) -> tuple[str, list[Any]]:
-    """Parse a variation such as `load=0.2,0.8`; values are TOML or plain words."""
+    """Parse a variation such as `load=0.2,0.8` or `load=0.1:0.9:0.2` (first, last, step)."""
     name, equals, listed = text.partition("=")
-    values = split_values(listed)
-    if not (equals and name.strip() and values):
+    try:
+        parsed = values.parse(listed)
+    except ScenarioError as error:
+        raise ScenarioError(f"--vary {shortened(text)}: {error}") from None
+    if not (equals and name.strip() and parsed):
         raise ScenarioError(f"--vary {text}: expected NAME=VALUE,VALUE, such as load=0.2,0.8")
     if name.strip() == "seed":
         raise ScenarioError(f"--vary {text}: cannot vary seeds; `--seeds N` runs N seeds")
-    return name.strip(), values
-
-
-def split_values(text: str) -> list[Any]:
-    """Parse values between commas, TOML or plain words; an empty list if a value is missing."""
-    items = [item.strip() for item in _split(text)]
-    return [_parse_value(item) for item in items] if all(items) else []
-
-
-def _split(values: str) -> Iterator[str]:
-    """Split at the commas outside of brackets and quotes."""
-    begin = depth = 0
-    quote, is_start = "", True
-    for position, char in enumerate(values):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "\"'" and (is_start or depth):
-            quote = char
-        elif char in "[{":
-            depth += 1
-        elif char in "]}":
-            depth = max(0, depth - 1)
-        elif char == "," and not depth:
-            yield values[begin:position]
-            begin = position + 1
-        is_start = char == "," or (is_start and char.isspace())
-    yield values[begin:]
-
-
-def _parse_value(text: str) -> Any:
-    try:
-        value = tomllib.loads(f"value = {text}")
-    except RecursionError:
-        raise ScenarioError(f"--vary {shortened(text)}: {TOO_DEEP}") from None
-    except ValueError:
-        return text
-    # A text with several lines may define further keys; it is not a single value.
-    return value["value"] if value.keys() == {"value"} else text
+    return name.strip(), parsed

@@ -8,7 +8,7 @@ import errno
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ FILES = (".file", "topology.losses", "topology.rate_trace", "topology.delay_trac
 """Suffixes of the paths of fields that name files."""
 
 
-TRANSPORT = re.compile(r"transport|transports\.[^.]+")
+TRANSPORT = re.compile(r"(?:schemes\..+\.)?(?:transport|transports\.[^.]+)")
 """Pattern of the paths of transports."""
 
 
@@ -100,6 +100,16 @@ def named_file(field: str, value: Any) -> str | None:
         return str(value.rpartition(":")[0])
     is_file = field.endswith(FILES) and isinstance(value, str) and value != "none"
     return value if is_file else None
+
+
+def files_of(value: Any, directory: Path) -> Iterator[Path]:
+    """Yield the files whose texts a scenario contains, as `with_files` reads them."""
+    if isinstance(value, Mapping) and value.keys() >= {"name", "text"}:
+        name = str(value["name"])
+        yield directory / (name.rpartition(":")[0] if controller_files.is_name(name) else name)
+    elif isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from files_of(inner, directory)
 
 
 def shortened(field: str) -> str:

@@ -1,4 +1,4 @@
-"""Ranges of parameters in a search: `0.01:1:log`, `10 KB:200 KB` or `none,linux`."""
+"""Ranges of parameters in a search: `0.01:1:log`, `10 KB:200 KB`, `none,linux` or with a step."""
 
 import math
 import re
@@ -9,9 +9,13 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import QUANTITY, UNITS, are_alike, scale_of
-from sojourn.scenario.overrides import labels_of, split_values
+from sojourn.scenario import values as listed
+from sojourn.scenario.overrides import labels_of
 
-FORMS = "`0.01:1`, `0.01:1:log`, `10 KB:200 KB` or `none,linux`"
+FORMS = "`0.01:1`, `0.01:1:log`, `10 KB:200 KB`, `0.1:0.9:0.2` or `none,linux`"
+
+STEPPED = re.compile(r"[^:,]+:[^:,]+:[^:,]*\d[^:,]*")
+"""Form of a range with a step, such as `0.1:0.9:0.2`."""
 
 DIGITS = 4
 """Number of significant digits of values."""
@@ -128,11 +132,12 @@ def read(path: str, spec: str | Sequence[Any]) -> Parameter:
 
 
 def _split_list(text: str) -> list[Any] | None:
-    """Return the values of a list; `None` if the text is not a list."""
-    values = split_values(text)
+    """Return the values of a list or of a range with a step; `None` if the text is neither."""
+    values = listed.split(text)
     if not values:
         raise ScenarioError(f"missing value; expected {FORMS}")
-    return values if len(values) > 1 else None
+    is_continuous = len(values) == 1 and not STEPPED.fullmatch(text)
+    return None if is_continuous else listed.parse(text)
 
 
 def _ends(text: str) -> tuple[list[tuple[str, str]], bool]:

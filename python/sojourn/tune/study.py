@@ -22,7 +22,8 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import metrics, paired
 from sojourn.runs.runner import key, run, run_many
 from sojourn.scenario.encoding import check
-from sojourn.scenario.overrides import find, override
+from sojourn.scenario.fields import find, value_at
+from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import Scenario, with_files
 from sojourn.tune import objectives, optuna_sampler, ranges
 from sojourn.tune.objectives import MIN_VALUE, Goal
@@ -176,24 +177,13 @@ def _default_queue(base: Scenario) -> str:
 def _baseline(so_far: Tuned) -> Trial:
     """Return the unchanged scenario as the first trial; it may lie outside the ranges."""
     complete = check(so_far.scenario)
-    values = {parameter.path: _value_at(complete, parameter.path) for parameter in so_far.space}
+    values = {parameter.path: value_at(complete, parameter.path) for parameter in so_far.space}
     places = _places(so_far, values)
     return Trial(0, values, {} if None in places.values() else places)
 
 
 def _places(so_far: Tuned, values: Mapping[str, Any]) -> dict[str, Any]:
     return {parameter.path: parameter.place(values[parameter.path]) for parameter in so_far.space}
-
-
-def _value_at(complete: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a scenario at a path; `none` if there is no value."""
-    value: Any = complete
-    for name in path.split("."):
-        if not isinstance(value, Mapping):
-            return "none"
-        # Parameters of a controller in Python are in a table of their own.
-        value = value.get(name, value.get("parameters", {}).get(name, "none"))
-    return value
 
 
 def _search_id(so_far: Tuned, seeds: int, at_once: int) -> str:

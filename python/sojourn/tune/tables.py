@@ -209,5 +209,12 @@ def _update(document: Any, content: Mapping[str, Any]) -> None:
             inner = tomlkit.inline_table()
             inner.update(value)
             document[key] = inner
+        elif _are_tables(value) and isinstance(old, list) and len(old) == len(value):
+            for old_entry, entry in zip(old, value, strict=True):
+                _update(old_entry, entry)
         elif old != value:
             document[key] = value
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value)

@@ -1,0 +1,58 @@
+"""Files of `sojourn compare`: an index of the runs, their flow records, and old files to remove."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from sojourn.base import files
+from sojourn.base.errors import FileError
+from sojourn.runs.results import FLOWS, SUMS, Run
+
+INDEX = "index.csv"
+
+TABLE = "comparison.csv"
+
+FILES = (
+    *(TABLE, "comparison.svg", "comparison.png", "pairs.csv", "pairs.svg", "pairs.png"),
+    *("differences.csv", INDEX, FLOWS),
+)
+"""All files that a comparison may write."""
+
+
+def check_folder(out: Path) -> None:
+    """Raise `FileError` if a folder contains the result of a run, whose files have these names."""
+    if (out / SUMS).exists():
+        raise FileError(f"{out}: contains the result of a run; choose another folder with --out")
+
+
+def remove_old(out: Path) -> None:
+    """Remove the files of an earlier comparison, which may have answered another question."""
+    if (out / TABLE).exists():
+        files.remove(out / name for name in FILES)
+
+
+def write_index(runs: Sequence[Run], out: Path) -> list[str]:
+    """Write the labels, the seed and the folder of every run; return the file's name."""
+    rows = []
+    for run in runs:
+        directory = run.result.directory
+        folder = None if directory is None else Path(os.path.relpath(directory, out)).as_posix()
+        rows.append({**run.labels, "folder": folder})
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    files.write_text(out / INDEX, table.write_csv())
+    return [INDEX]
+
+
+def write_flows(runs: Sequence[Run], out: Path) -> list[str]:
+    """Write the flow records of all runs, after columns of their labels; return the file's name."""
+    with files.writing(out / FLOWS):
+        frames = [
+            run.result.scan_flows().select(
+                *(pl.lit(value).alias(name) for name, value in run.labels.items()), pl.all()
+            )
+            for run in runs
+        ]
+        pl.concat(frames).sink_parquet(out / FLOWS)
+    return [FLOWS]
