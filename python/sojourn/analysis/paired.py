@@ -10,8 +10,8 @@ the inverse of B/A. Within a single run, flows that overlap are not independent;
 then by batches in order of start (`convergence.batch_means`), of each flow's contribution to the
 logarithm of the ratio. A percentile has no such contributions, and no interval from one seed.
 
-If the start of flows depends on the transport (responses of calls follow requests), or if the
-variation changes the workload (a load), flows differ. Then schemes are compared by seed only, and
+If the start of flows depends on the transport (responses of calls follow requests), or if schemes
+have different workloads (a load), flows differ. Then schemes are compared by seed only, and
 `same_flows` is false.
 """
 
@@ -164,14 +164,25 @@ BASELINE = "_baseline"
 class _Pair:
     """The flows of one bucket in one seed under two schemes, in order of start."""
 
-    def __init__(self, flows: pl.DataFrame, baseline_flows: pl.DataFrame) -> None:
-        """Select the flows that finished under both schemes, if the flows are the same."""
+    def __init__(
+        self, flows: pl.DataFrame, baseline_flows: pl.DataFrame, in_both: pl.DataFrame
+    ) -> None:
+        """Select the flows that finished under both schemes, if the flows are the same.
+
+        `in_both` has the numbers of the flows of both runs, in whatever bucket.
+        """
         both = flows.join(baseline_flows, on="flow", how="full", suffix=BASELINE, coalesce=True)
         both = both.sort("start_s", "flow", maintain_order=True)
         is_done = pl.col("outcome").fill_null("") == "finished"
         is_done_baseline = pl.col(f"outcome{BASELINE}").fill_null("") == "finished"
         common = both.drop_nulls(["outcome", f"outcome{BASELINE}"])
-        self.same = all(common[name].equals(common[f"{name}{BASELINE}"]) for name in IDENTITY)
+        # A flow that is in another bucket under the other scheme is another flow.
+        one_sided = both.filter(
+            pl.any_horizontal(pl.col("outcome", f"outcome{BASELINE}").is_null())
+        )
+        self.same = one_sided.join(in_both, on="flow", how="semi").is_empty() and all(
+            common[name].equals(common[f"{name}{BASELINE}"]) for name in IDENTITY
+        )
         self.unfinished = both.filter(~is_done & is_done_baseline).height
         self.unfinished_against = both.filter(is_done & ~is_done_baseline).height
         self.unfinished_both = both.filter(~is_done & ~is_done_baseline).height
@@ -234,8 +245,10 @@ def _pairs(
 ) -> Iterable[tuple[Bucket, _Pair]]:
     """Yield the pair of two runs of one seed for each bucket."""
     sides = [_with_bounds(side) for side in (result, baseline)]
+    in_both = sides[0].select("flow").join(sides[1], on="flow", how="semi")
     for bucket in buckets:
-        yield bucket, _Pair(*(flows.filter(*metrics.within(bucket)) for flows in sides))
+        selected, selected_baseline = (flows.filter(*metrics.within(bucket)) for flows in sides)
+        yield bucket, _Pair(selected, selected_baseline, in_both)
 
 
 def _with_bounds(result: Result) -> pl.DataFrame:

@@ -42,10 +42,11 @@ def main() -> None:
 def invoke(arguments: list[str]) -> int:
     """Run a command line; return its exit status."""
     message, status = "", 2
+    interrupt_notes: list[str] = []
     try:
         status = int(app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False) or 0)
-    except KeyboardInterrupt:
-        status = INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        status, interrupt_notes = INTERRUPTED, getattr(interrupt, "__notes__", [])
     except SystemExit as request:  # Typer's shell completion exits by itself.
         status = int(request.code or 0)
     except ScenarioError as error:
@@ -57,7 +58,7 @@ def invoke(arguments: list[str]) -> int:
     except typer.TyperException as error:
         message = getattr(error, "format_message", lambda: "")()
     if status == INTERRUPTED:
-        message = "interrupted; finished runs are in the cache"
+        message = "; ".join(["interrupted", *interrupt_notes])
     if message:
         print(f"sojourn: {_one_line(message)}", file=sys.stderr)
     return status

@@ -52,7 +52,7 @@ def compare(
     memory: Memory = None,
     fresh: Fresh = False,
 ) -> None:
-    """Run and compare schemes: scenarios, a table `schemes`, or variations.
+    """Run and compare variations of a scenario, or several scenarios.
 
     Prints and plots every combination, and the ratio of each scheme to a baseline.
     """
@@ -73,8 +73,9 @@ def compare(
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
             base = overrides.as_schemes(scenarios)
-        out = output_directory(out, "compare", "_".join(path.stem for path in scenarios))
-        outputs.check_folder(out)
+        out = output_directory(out, "compare", outputs.folder_name(list(scenarios)))
+        if flows:
+            outputs.check_folder(out)
         reference = reference_of(comparison.first_labels(base, variations), against)
         table, runs = comparison.compare(
             base,

@@ -45,4 +45,8 @@ def run(
     if out is not None:
         result.write(out)
     console.console.print(result_tables(result))
-    print(f"written to {out}" if out else "not stored; `--out DIR` writes flows and summary")
+    print(
+        f"written to {out}"
+        if out
+        else "results are not stored; `--out DIR` writes flows and summary"
+    )

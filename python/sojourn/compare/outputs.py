@@ -14,6 +14,9 @@ INDEX = "index.csv"
 
 TABLE = "comparison.csv"
 
+MAX_NAME_LENGTH = 100
+"""Characters of the name of a folder that contains the names of all scenarios."""
+
 FILES = (
     *(TABLE, "comparison.svg", "comparison.png", "pairs.csv", "pairs.svg", "pairs.png"),
     *("differences.csv", INDEX, FLOWS),
@@ -22,15 +25,23 @@ FILES = (
 
 
 def check_folder(out: Path) -> None:
-    """Raise `FileError` if a folder contains the result of a run, whose files have these names."""
+    """Raise `FileError` if a folder contains the result of a run, whose flows have this name."""
     if (out / SUMS).exists():
-        raise FileError(f"{out}: contains the result of a run; choose another folder with --out")
+        raise FileError(f"{out}: {FLOWS} is that of a run; choose another folder with --out")
 
 
 def remove_old(out: Path) -> None:
     """Remove the files of an earlier comparison, which may have answered another question."""
     if (out / TABLE).exists():
-        files.remove(out / name for name in FILES)
+        of_run = {FLOWS} if (out / SUMS).exists() else set()
+        files.remove(out / name for name in FILES if name not in of_run)
+
+
+def folder_name(scenarios: Sequence[Path]) -> str:
+    """Return the name of the folder of a comparison of scenario files."""
+    stem, *others = (path.stem for path in scenarios)
+    joined = "_".join([stem, *others])
+    return joined if len(joined) < MAX_NAME_LENGTH else f"{stem}_and_{len(others)}_others"
 
 
 def write_index(runs: Sequence[Run], out: Path) -> list[str]:

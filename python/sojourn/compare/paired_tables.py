@@ -56,7 +56,7 @@ def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = N
     if table.is_empty():
         return []
     parts = Parts(label_columns(table), differences)
-    means = table.filter(pl.col("metric") == "FCT mean")
+    means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
     return [
         _sentence(part.to_dicts(), by, label_columns(table), parts)
         for part in means.partition_by(label_columns(table), maintain_order=True)
@@ -138,8 +138,8 @@ def notes(table: pl.DataFrame, by: str) -> list[str]:
     ]
     if not table["same_flows"].all():
         lines.append(
-            "note: start or size of some flows depends on the scheme (calls, loads); these schemes "
-            "are paired by seed, not flow by flow"
+            "note: some flows are not the same under all schemes (calls, loads, other workloads); "
+            "these schemes are paired by seed, not flow by flow"
         )
     means = table.filter(pl.col("metric") == "FCT mean")
     for part in means.partition_by(by, maintain_order=True):
@@ -168,11 +168,13 @@ def _warning(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
     total = worst["pairs"] + one_sided + worst["unfinished_both"]
     count = f"; worst of {len(rows)}" if len(rows) > 1 else ""
     scheme, baseline = (scheme_name(by, worst[name]) for name in (by, "against"))
+    effect = "no flow finished under both"
+    if not math.isnan(worst["with_unfinished"]):
+        number = _number(worst["with_unfinished"], worst)
+        effect = f"with their waiting times the ratio is {bound}{number}"
     return (
         f"warning: {one_sided:,} of {total:,} flows finished under only one of "
-        f"{scheme} and {baseline} and are excluded{place}: "
-        f"with their waiting times the ratio is {bound}"
-        f"{_number(worst['with_unfinished'], worst)}{count}"
+        f"{scheme} and {baseline} and are excluded{place}: {effect}{count}"
     )
 
 

@@ -156,7 +156,12 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
                     for name in longest_first
                 }
             with guard(memory_limit, _stop_function(runs.values())):
-                _collect(futures, store, runs, what)
+                try:
+                    _collect(futures, store, runs, what)
+                except KeyboardInterrupt as interrupt:
+                    if cache is not None:
+                        interrupt.add_note("finished runs are in the cache")
+                    raise
     return [results[name] for name in keys]
 
 

@@ -198,7 +198,7 @@ def _load_module(file: str, text: str) -> ModuleType:
         raise
     except SyntaxError as error:
         raise ScenarioError(f"{file}:{error.lineno}: not Python: {error.msg}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ScenarioError(format_error(error)) from error
     finally:
         _loading_modules.discard(module.__name__)

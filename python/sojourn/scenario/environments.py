@@ -25,7 +25,11 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
     """
     if not any(_is_free(scenario) for _, scenario in labelled):
         return list(labelled)
-    chosen = [_environment(labels, scenario) for labels, scenario in labelled if _is_free(scenario)]
+    chosen = [
+        _environment(labels if len(labelled) > 1 else {}, scenario)
+        for labels, scenario in labelled
+        if _is_free(scenario)
+    ]
     environment = LOSSLESS if LOSSLESS in chosen else chosen[0]
     return [
         (labels, {**scenario, FIELD: environment} if _is_free(scenario) else scenario)

@@ -44,7 +44,7 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     last_words = {path.rpartition(".")[2]: path for path in sorted(paths, reverse=True)}
     near = difflib.get_close_matches(name, [*paths, *last_words], n=1)
     hint = f"; did you mean `{last_words.get(near[0], near[0])}`?" if near else ""
-    raise ScenarioError(f"{shortened(name)}: unknown field{hint}")
+    raise ScenarioError(f"{name}: unknown field{hint}")
 
 
 def _match(paths: Iterable[str], name: str) -> str | None:

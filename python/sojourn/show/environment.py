@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sojourn.runs.results import Result, Run
+from sojourn.scenario.overrides import SCHEME
 
 LAW = "transport"
 """Field of the control law; its table `reliability` belongs to the environment."""
@@ -62,9 +63,13 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     Schemes are the values of the label `by`.
     """
     scenarios = {run.labels[by]: run.result.summary for run in runs}
-    if len(scenarios) < 2 or not by.startswith(LAW):
+    are_named = by == SCHEME
+    if len(scenarios) < 2 or not (are_named or by.startswith(LAW)):
         return []
-    fields = {name: dict(_environment(summary)) for name, summary in scenarios.items()}
+    fields = {
+        name: dict([*_environment(summary), *(_experiment(summary) if are_named else ())])
+        for name, summary in scenarios.items()
+    }
     paths = list(dict.fromkeys(path for table in fields.values() for path in table))
     lines = []
     for path in paths:
@@ -90,10 +95,19 @@ def _environment(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "host_queue", queues[0]["host"]["kind"]
 
 
+def _experiment(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a run's network and workload with their paths."""
+    for name in ("topology", "workload", "model", "warm_up", "time_limit"):
+        yield from _leaves(summary["scenario"][name], name)
+
+
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{path}.{key}")
+    elif isinstance(value, list) and any(isinstance(entry, Mapping) for entry in value):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}.{index}")
     else:
         yield path, value
 

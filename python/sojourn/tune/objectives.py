@@ -108,7 +108,10 @@ def _bound(text: str, measure: Measure) -> float:
         if measure.unit == "B":
             return parse_size(text)
         share = text.strip().removesuffix("%")
-        return float(share) / (1 if share == text.strip() else 100)
+        value = float(share) / (1 if share == text.strip() else 100)
+        if not math.isfinite(value):
+            raise ValueError
+        return value
     except ValueError:
         expected = {"s": "a time, such as `2 ms`", "B": "a size, such as `100 KB`", "": "a number"}
         raise ScenarioError(f"the bound must be {expected[measure.unit]}, not `{text}`") from None

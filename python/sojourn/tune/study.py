@@ -38,6 +38,9 @@ MAX_FRONT = 8
 
 MAX_GOALS = 2
 
+MAX_RUNS = 100_000
+"""Largest number of runs of a search, against mistyped options."""
+
 
 def search(  # noqa: PLR0913 - each is an option of its own
     scenario: Mapping[str, Any],
@@ -73,6 +76,11 @@ def search(  # noqa: PLR0913 - each is an option of its own
     for name, count in {"--trials": trials, "--seeds": seeds, "--at-once": at_once}.items():
         if count < 1:
             raise ScenarioError(f"{name}: must be at least 1, not {count}")
+    runs = trials * seeds + (MAX_FRONT + 1) * max(seeds, FRESH_SEEDS)
+    if runs > MAX_RUNS:
+        raise ScenarioError(
+            f"--trials {trials}, --seeds {seeds}: up to {runs} runs; at most {MAX_RUNS} are allowed"
+        )
     start = _new_search(with_files(scenario), parameters, trials)
     goals = (
         *_parse("--minimise", minimise, objectives.goal),
@@ -200,7 +208,7 @@ def _batch(so_far: Tuned, seeds: int, at_once: int, options: Mapping[str, Any]) 
     count = len(so_far.done)
     begin = count - (count - 1) % at_once
     before = replace(so_far, done=so_far.done[:begin])
-    places = optuna_sampler.propose(before, at_once)
+    places = optuna_sampler.propose(before, min(at_once, so_far.wanted - begin))
     trials = []
     for number in range(count, min(begin + at_once, so_far.wanted)):
         proposal = places[number - begin]
