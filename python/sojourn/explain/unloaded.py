@@ -93,7 +93,7 @@ def _alone(scenario: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, An
     only = {name: flow[name] for name in ("source", "target", "class")}
     only["size"] = f"{flow['size_bytes']} B"
     if flow["deadline_s"] is not None:
-        only["deadline"] = f"{flow['deadline_s']} s"
+        only["deadline"] = f"{flow['deadline_s'] * 1e12:.0f} ps"
     return {**kept, "workload": {"kind": "flows", "flows": [only]}}
 
 
