@@ -143,6 +143,14 @@ def test_the_warning_about_flows_missing_under_one_scheme_gives_a_bound() -> Non
     assert len(paired_tables.notes(both, "scheme")) == 1
 
 
+def test_without_a_flow_that_finished_under_both_schemes_there_is_no_ratio() -> None:
+    table = pairs.ratios(runs_of(one=[[1.0, None]], other=[[None, 1.0]]))
+    assert paired_tables.sentences(table, "scheme") == []
+    _, warning = paired_tables.notes(table, "scheme")
+    assert warning.startswith("warning: 2 of 2 flows finished under only one of other and one")
+    assert warning.endswith("no flow finished under both; worst of 2")
+
+
 def test_every_transport_has_the_same_flows() -> None:
     base = sojourn.override(SCENARIO, {"workload.flows": 30, "time_limit": "20 ms"})
     transports = ["dctcp", "timely", "tcp", "pcp", "pfabric", "xcp"]

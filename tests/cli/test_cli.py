@@ -48,6 +48,48 @@ def test_a_run_writes_its_results_and_prints_a_summary(
     assert "by class" not in printed
 
 
+def test_a_run_states_where_results_are_and_takes_a_seed_and_fields(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = ["--seed", "7", "--set", "load=0.25", "--set", "transport=swift"]
+    assert cli.invoke(["run", str(scenario_file), *changes, "--out", "out"]) == 0
+    assert capsys.readouterr().out.endswith("\nwritten to out\n")
+    scenario = sojourn.Result.read("out").summary["scenario"]
+    assert (scenario["seed"], scenario["workload"]["load"]) == (7, 0.25)
+    assert scenario["transport"]["kind"] == "swift"
+    assert cli.invoke(["run", str(scenario_file)]) == 0
+    last = "results are not stored; `--out DIR` writes flows and summary"
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+def test_a_run_of_a_scheme_equals_that_of_the_comparison(directory: Path) -> None:
+    schemes = "\n[schemes.a]\n[schemes.b]\ntransport = 'dcqcn'\nqueue.kind = 'drop_tail'\n"
+    (directory / "two.toml").write_text(SCENARIO_FILE + schemes, encoding="utf-8")
+    assert cli.invoke(["compare", "two.toml", "--out", "both"]) == 0
+    folders = pl.read_csv("both/index.csv")["folder"].to_list()
+    for scheme, folder in zip("ab", folders, strict=True):
+        assert cli.invoke(["run", "two.toml", "--scheme", scheme, "--out", scheme]) == 0
+        expected = sojourn.Result.read(Path("both") / folder)
+        assert_frame_equal(sojourn.Result.read(scheme).flows, expected.flows)
+        assert cli.invoke(["trace", "two.toml", "--scheme", scheme, "--out", "trace.csv"]) == 0
+    assert cli.invoke(["check", "two.toml"]) == 0
+
+
+def test_a_trace_does_not_overwrite_a_file_of_the_scenario(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = "1000,0.5\n2000,1\n"
+    (directory / "sizes.csv").write_text(sizes, encoding="utf-8")
+    text = SCENARIO_FILE.replace('"fixed", size = "20 KB"', '"empirical", file = "sizes.csv"')
+    (directory / "own.toml").write_text(text, encoding="utf-8")
+    assert cli.invoke(["trace", "own.toml", "--out", "sizes.csv"]) == 2
+    expected = "--out sizes.csv: is an input of the scenario; choose another file"
+    assert expected in capsys.readouterr().err
+    assert (directory / "sizes.csv").read_text(encoding="utf-8") == sizes
+    assert cli.invoke(["trace", "own.toml", "--out", "flows.csv"]) == 0
+    assert capsys.readouterr().out == "written to flows.csv\n"
+
+
 def test_a_run_of_the_window_engine_prints_windows_and_threads(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -390,6 +432,16 @@ def test_an_invalid_scenario_gives_a_one_line_error_and_no_files(  # noqa: PLR09
             "199999998 runs: at most 100000",
         ),
         (["compare", "scenario.toml", "--vary", f"{3000 * 'a.'}a=1"], "a.a: unknown field"),
+        (
+            ["compare", "scenario.toml", "--vary", "load=0.1:0.5"],
+            "needs a step, as in 0.1:0.5:STEP",
+        ),
+        (["compare", "scenario.toml", "--vary", "transport=tcp,tcp"], "duplicate value `tcp`"),
+        (["compare"], "Missing argument"),
+        (["run", "scenario.toml", "--set", "load=0.1,0.2"], "--set load=0.1,0.2: expected NAME="),
+        (["run", "scenario.toml", "--set", "laod=0.1"], "did you mean `workload.load`?"),
+        (["run", "scenario.toml", "--scheme", "a"], "the scenario has no table `schemes`"),
+        (["trace", "scenario.toml", "--out", "scenario.toml"], "is an input of the scenario"),
         (["run", "x" * 300], "File name too long"),
         (["run", "\x1b[31m"], "�[31m: cannot be read: No such file"),
         (["run", "scenario.toml", "--out", "scenario.toml/x"], "x: cannot be created: "),

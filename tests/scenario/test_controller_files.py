@@ -264,6 +264,7 @@ def test_a_controller_receives_all_events_of_its_flow(write: Callable[[str], str
         ("kind: str = ''\ndef allowance(self): return 1", "kind: a parameter cannot have this"),
         ("marks = 'loud'\ndef allowance(self): return 1", "transport.marks: expected one of"),
         ("def allowance(self: return 1", "mine.py:5: not Python"),
+        ("def allowance(self): return 1\nraise SystemExit(0)", "mine.py:6: SystemExit: 0"),
     ],
 )
 def test_invalid_controllers_give_one_line_errors(

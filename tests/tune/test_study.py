@@ -91,6 +91,8 @@ def test_a_bound_has_the_unit_of_its_measure(text: str, bound: float, excess: fl
         ("10 packets:65 packets", 20, "20 packets"),
         ("none,linux", "linux", "linux"),
         ("1,2.5", "2.5", 2.5),
+        ("1:3:1", "2", 2),
+        ("10 KB:30 KB:10 KB", "20 KB", "20 KB"),
     ],
 )
 def test_values_of_a_range_convert_to_the_scenario_and_back(

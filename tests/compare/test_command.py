@@ -1,0 +1,209 @@
+"""Command `compare`: schemes, files of results, and flows that differ between schemes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sojourn
+from conftest import SCENARIO, SCENARIO_FILE
+from sojourn import cli, pairs
+from sojourn.compare import paired_tables
+
+MIXED = """
+time_limit = "50 ms"
+transport = "dctcp"
+topology = { kind = "star", hosts = 5, rate = "1 Gbps" }
+[workload]
+kind = "mixed"
+[[workload.parts]]
+kind = "poisson"
+class = "web"
+load = 0.2
+flows = 60
+sizes = { kind = "fixed", size = "10 KB" }
+[[workload.parts]]
+kind = "incast"
+fan_in = 3
+size = "10 KB"
+interval = "1 ms"
+events = 5
+"""
+
+SCHEMES = """
+[schemes.dctcp]
+[schemes.pfc]
+transport = "dcqcn"
+switch.shared_buffer = "12 MB"
+switch.pause = {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mixed.toml").write_text(MIXED, encoding="utf-8")
+    (tmp_path / "a.toml").write_text(SCENARIO_FILE, encoding="utf-8")
+    (tmp_path / "b.toml").write_text(SCENARIO_FILE.replace("dctcp", "swift"), encoding="utf-8")
+    (tmp_path / "schemes.toml").write_text(SCENARIO_FILE + SCHEMES, encoding="utf-8")
+    return tmp_path
+
+
+def schemes_of(file: str) -> list[str]:
+    return pl.read_csv(file)["scheme"].unique(maintain_order=True).to_list()
+
+
+def test_schemes_of_a_file_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["compare", "schemes.toml", "--seeds", "2", "--against", "pfc"]) == 0
+    assert schemes_of("results/compare/schemes/comparison.csv") == ["dctcp", "pfc"]
+    printed = capsys.readouterr().out
+    assert "dctcp's flows up to 100 KB take" in printed
+    assert "of pfc's time" in printed
+    assert "ratios to pfc on the same flows" in printed
+    assert cli.invoke(["explain", "schemes.toml"]) == 0
+    assert schemes_of("results/explain/schemes/account.csv") == ["dctcp", "pfc"]
+    capsys.readouterr()
+    assert cli.invoke(["compare", "schemes.toml", "--against", "pcf"]) == 2
+    assert "--against pcf: expected one of dctcp, pfc" in capsys.readouterr().err
+
+
+def test_schemes_are_combined_with_variations() -> None:
+    assert cli.invoke(["compare", "schemes.toml", "--vary", "load=0.1:0.3:0.2"]) == 0
+    table = pl.read_csv("results/compare/schemes/comparison.csv")
+    assert table.columns[:2] == ["scheme", "load"]
+    assert table.select("scheme", "load").unique(maintain_order=True).rows() == [
+        (scheme, load) for scheme in ("dctcp", "pfc") for load in (0.1, 0.3)
+    ]
+
+
+def test_several_scenarios_are_schemes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["compare", "a.toml", "b.toml"]) == 0
+    assert schemes_of("results/compare/a_b/comparison.csv") == ["a", "b"]
+    assert pl.read_csv("results/compare/a_b/pairs.csv")["same_flows"].all()
+    assert "b's flows up to 100 KB take" in capsys.readouterr().out
+    Path("c.toml").write_text(SCENARIO_FILE.replace("load = 0.5", "load = 0.2"), encoding="utf-8")
+    assert cli.invoke(["compare", "a.toml", "c.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert "schemes differ in workload.load (a 0.5, c 0.2)" in printed
+    assert "note: some flows are not the same under all schemes" in printed
+    assert cli.invoke(["compare", "a.toml", "a.toml"]) == 2
+    assert capsys.readouterr().err == "sojourn: a.toml: is given twice\n"
+
+
+def test_a_scenario_alone_is_one_scheme() -> None:
+    assert cli.invoke(["compare", "a.toml", "--seeds", "2"]) == 0
+    table = pl.read_csv("results/compare/a/comparison.csv")
+    assert table.columns[0] == "scheme"
+    assert set(table["seeds"]) == {2}
+
+
+def test_a_comparison_in_python_needs_no_variations() -> None:
+    alone = sojourn.comparison(SCENARIO | {"name": "mine"}, seeds=2)
+    assert alone.table["scheme"].unique().to_list() == ["mine"]
+    schemes = SCENARIO | {"schemes": {"one": {}, "other": {"transport": "swift"}}}
+    compared = sojourn.comparison(schemes, seeds=2)
+    assert compared.by == "scheme"
+    assert "other's flows" in str(compared)
+
+
+def test_parts_of_a_mixed_workload_are_varied() -> None:
+    assert cli.invoke(["compare", "mixed.toml", "--vary", "workload.incast.size=5 KB,50 KB"]) == 0
+    table = pl.read_csv("results/compare/mixed/comparison.csv")
+    incast = table.filter(pl.col("class") == "incast", metric="FCT mean")["value"].to_list()
+    assert incast[1] > 2 * incast[0]
+
+
+def test_equal_numbers_of_other_flows_are_not_pairs() -> None:
+    # With another load the numbers of the incast's flows shift, so none is the flow of its number.
+    base = sojourn.read("mixed.toml")
+    runs = sojourn.sweep(
+        sojourn.over_seeds(sojourn.expand(base, {"workload.web.load": [0.2, 0.5]}), 1)
+    )
+    table = pairs.ratios(runs, by="workload.web.load")
+    incast = table.filter(pl.col("class") == "incast")
+    assert not incast["same_flows"].any()
+    assert set(incast["unfinished"]) == set(incast["unfinished_against"]) == {0}
+    assert set(incast["pairs"]) == {15}
+    notes = paired_tables.notes(table, "workload.web.load")
+    assert not any("finished under only one" in note for note in notes)
+
+
+def test_the_index_leads_to_every_run_and_flows_have_labels() -> None:
+    vary = ["--vary", "transport=dctcp,swift", "--seeds", "2", "--flows", "--out", "a[1]"]
+    assert cli.invoke(["compare", "a.toml", *vary]) == 0
+    index = pl.read_csv(Path("a[1]/index.csv").read_bytes())
+    assert index.select("transport", "seed").rows() == [
+        (transport, seed) for transport in ("dctcp", "swift") for seed in (1, 2)
+    ]
+    parts = [
+        sojourn.Result.read(Path("a[1]") / row["folder"]).flows.select(
+            pl.lit(row["transport"]).alias("transport"),
+            pl.lit(row["seed"], pl.Int32).alias("seed"),
+            pl.all(),
+        )
+        for row in index.to_dicts()
+    ]
+    flows = pl.read_parquet(Path("a[1]/flows.parquet").read_bytes())
+    assert flows.equals(pl.concat(parts))
+    assert cli.invoke(["compare", "a.toml", "--fresh", "--flows", "--out", "fresh"]) == 0
+    assert pl.read_csv("fresh/index.csv")["folder"].null_count() == 1
+    assert pl.read_parquet("fresh/flows.parquet")["scheme"].unique().to_list() == ["a"]
+
+
+def test_labels_with_names_of_columns_have_their_full_path() -> None:
+    flows = "[{ source = 0, target = 1, size = '9 KB' }]"
+    Path("two.toml").write_text(
+        f"transport = 'tcp'\ntopology = {{ kind = 'star', hosts = 3 }}\n"
+        f"workload = {{ kind = 'flows', flows = {flows} }}\n",
+        encoding="utf-8",
+    )
+    assert cli.invoke(["compare", "two.toml", "--vary", "target=1,2", "--flows"]) == 0
+    table = pl.read_parquet("results/compare/two/flows.parquet")
+    assert table.columns[0] == "workload.flows.0.target"
+    assert table["target"].to_list() == [1, 2]
+
+
+def test_files_of_an_earlier_question_are_removed() -> None:
+    out = Path("results/compare/a")
+    vary = ["--vary", "transport=dctcp,swift", "--account", "--flows"]
+    assert cli.invoke(["compare", "a.toml", *vary]) == 0
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    assert (out / "flows.parquet").exists()
+    assert cli.invoke(["compare", "a.toml"]) == 0
+    names = {file.name for file in out.iterdir()}
+    assert names == {
+        "notes.txt",
+        "index.csv",
+        *(f"comparison.{end}" for end in ("csv", "svg", "png")),
+    }
+    out = Path("results/explain/a")
+    assert cli.invoke(["explain", "a.toml", "--vary", "transport=dctcp,swift", "--alone"]) == 0
+    assert {"differences.csv", "unloaded.csv"} <= {file.name for file in out.iterdir()}
+    assert cli.invoke(["explain", "a.toml", "--flow", "3"]) == 0
+    assert {file.name for file in out.iterdir()} == {"chain.csv", "chain.svg", "chain.png"}
+
+
+def test_the_flows_of_a_run_are_neither_overwritten_nor_removed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.invoke(["run", "a.toml", "--out", "out"]) == 0
+    for _ in range(2):
+        assert cli.invoke(["compare", "a.toml", "--out", "out"]) == 0
+    sojourn.Result.read("out").verify()
+    capsys.readouterr()
+    assert cli.invoke(["compare", "a.toml", "--flows", "--out", "out"]) == 2
+    assert "out: flows.parquet is that of a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compare a.toml b.toml", "explain a.toml --alone"])
+def test_files_are_written_before_a_closed_pipe_ends_the_output(command: str) -> None:
+    program = f"{sys.executable} -m sojourn {command} --out out"
+    # The pipe is closed at once, and the output is longer than its buffer would have to be.
+    subprocess.run(
+        f"{program} | true", shell=True, check=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+    )
+    names = {file.name for file in Path("out").iterdir()}
+    assert names >= ({"pairs.csv", "index.csv"} if "compare" in command else {"unloaded.csv"})
