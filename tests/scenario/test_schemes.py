@@ -72,7 +72,7 @@ def test_a_scheme_in_a_file_names_fields_with_dots_and_files(tmp_path: Path) -> 
         ("dctcp", "schemes: expected tables of changes, such as"),
         ({"a": "dctcp"}, "schemes.a: expected a table of changes"),
         ({"a": {}, "b": {"seed": 2}}, "seed: `a` has 1 and `b` has 2; schemes are compared on"),
-        ({"a": {}, "b": {"transprt": "tcp"}}, "scheme=b: transprt: unknown field"),
+        ({"a": {}, "b": {"trnsport": "tcp"}}, "scheme=b: trnsport: unknown field"),
         ({"a": {"workload.parts.0.load": 1}}, "workload.parts: unknown field"),
     ],
 )

@@ -126,6 +126,9 @@ def test_a_range_converts_units_and_rejects_values_outside() -> None:
         ("--minimise=mean slowdown", "give one objective, or two different ones"),
         ("--minimise=mean fct of > 1 MB", "mean fct of > 1 MB: the scenario gives no value"),
         ("--subject-to=utilisation", "expected MEASURE >= VALUE"),
+        ("--subject-to=utilisation >= nan", "the bound must be a number, not `nan`"),
+        ("--seeds=100000000", "up to 1000000000 runs; at most 100000 are allowed"),
+        ("--parameter=topology.delay=1 us:9 us:0 us", "STEP > 0"),
         ("--subject-to=p99 fct <= 2", "the bound must be a time, such as `2 ms`, not `2`"),
         ("--parameter=transport.gain", "expected NAME=RANGE"),
         ("--parameter=transport.gian=0.1:1", "did you mean `gain`?"),
@@ -471,6 +474,25 @@ def test_the_command_tunes_a_controller_in_python_and_writes_the_best(
     assert sojourn.run(scenario).flows["fct_s"].null_count() == 0
     for name in ("tune.svg", "tune.png"):
         assert (out / name).stat().st_size > 1000
+
+
+def test_a_part_of_a_mixed_workload_is_tuned_and_written(tmp_path: Path) -> None:
+    file, out = tmp_path / "mixed.toml", tmp_path / "out"
+    text = (
+        "transport = 'dctcp'\ntopology = { kind = 'star', hosts = 4 }\n"
+        "[workload]\nkind = 'mixed'\n"
+        "[[workload.parts]] # background\nkind = 'permutation'\nsize = '50 KB'\n"
+        "[[workload.parts]]\nkind = 'incast'\nfan_in = 2\nsize = '50 KB' # each\n"
+        "interval = '1 ms'\nevents = 3\n"
+    )
+    file.write_text(text, encoding="utf-8")
+    command = ["tune", str(file), "--parameter", "workload.incast.size=5 KB,50 KB"]
+    command += ["--minimise", "mean fct of class incast", "--trials", "6", "--out", str(out)]
+    assert cli.invoke([*command, "--seeds", "1", "--at-once", "100000"]) == 0
+    assert pl.read_parquet(out / "trials.parquet")["workload.parts.1.size"][0] == "50 KB"
+    best = (out / "best.toml").read_text(encoding="utf-8")
+    # Comments and the format of other values remain.
+    assert best == text.replace("size = '50 KB' # each", 'size = "5 KB" # each')
 
 
 def test_a_killed_command_resumes(

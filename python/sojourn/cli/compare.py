@@ -54,7 +54,10 @@ def compare(
 ) -> None:
     """Run and compare variations of a scenario, or several scenarios.
 
-    Prints and plots every combination, and the ratio of each scheme to a baseline.
+    Prints and plots every combination, and the ratio of each scheme to a baseline. Schemes that
+    differ in several fields are tables of one scenario, such as [schemes.pfc] with the lines
+    transport = "dcqcn" and switch.pause = {}, or scenarios of their own. A field in a part of a
+    mixed workload is workload.CLASS.FIELD.
     """
     import polars as pl
 

@@ -24,7 +24,8 @@ def real(
         scenario = reading.read(path)
         out = output_directory(out, "real", path.stem)
         measured = kernel.measure(scenario, repeats=repeats, what=path.name)
+    written = kernel_tables.write(measured, out)
     console.show(kernel_tables.tables(measured))
     for line in kernel_tables.sentences(measured):
         print(line)
-    print(f"written to {out}: {', '.join(kernel_tables.write(measured, out))}")
+    print(f"written to {out}: {', '.join(written)}")

@@ -42,9 +42,12 @@ def run(
         if out is not None:
             checked_directory(out)
         result = run_many([scenario], threads=threads, memory=memory, what=path.name)[0]
-    if out is not None:
-        result.write(out)
-    console.console.print(result_tables(result))
+    try:
+        if out is not None:
+            result.write(out)
+    finally:
+        # A result that cannot be written, as on a full disk, is printed at least.
+        console.console.print(result_tables(result))
     print(
         f"written to {out}"
         if out

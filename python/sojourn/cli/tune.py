@@ -87,11 +87,11 @@ def tune(
             what=path.name,
             **run_options(threads, cluster, memory, fresh),
         )
-    console.show([tables.table(tuned)])
-    for line in tables.sentences(tuned):
-        print(line)
     with files.writing(out / "trials.parquet"):
         tuned.trials.write_parquet(out / "trials.parquet")
     plot.draw(tuned, out / "tune")
     best = [file.name for file in tables.write_best(tuned, path, out)]
+    console.show([tables.table(tuned)])
+    for line in tables.sentences(tuned):
+        print(line)
     print(f"written to {out}: {', '.join(['trials.parquet', 'tune.svg', 'tune.png', *best])}")

@@ -56,16 +56,20 @@ def validate(
     if ablate:
         without = ablations.run(ablations.read(folder), what=f"ablate {cases}", **options)
         table = ablations.rows(without, other)
+        written = ablations.write(without, out)
+        page = ablations.record(table, folder) if record else None
         console.show([table])
         print(f"Sojourn / {other} - 1; timeouts")
-        print(f"written to {out}: {ablations.write(without, out)}")
+        print(f"written to {out}: {written}")
         if record:
-            print(f"written to {ablations.record(table, folder)}")
+            print(f"written to {page}")
         return
     replays = read_cases(folder, quick=quick, only=only or ())
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
+    files = record_module.write(outcomes, other, out)
+    page = record_module.record(outcomes, other, folder) if record else None
     console.show(tables.all_tables(outcomes, columns=console.console.width // 42))
     print(f"Sojourn / {other} (difference ± two standard errors)")
-    print(f"written to {out}: {', '.join(record_module.write(outcomes, other, out))}")
+    print(f"written to {out}: {', '.join(files)}")
     if record:
-        print(f"written to {record_module.record(outcomes, other, folder)}")
+        print(f"written to {page}")

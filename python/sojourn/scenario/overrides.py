@@ -53,6 +53,9 @@ def _merge_value(old: Any, new: Any, path: tuple[str, ...]) -> Any:
 def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
     """Return `base` with changes: tables are merged, and keys with dots set nested fields.
 
+    An entry of a list is named by its index, `workload.parts.1.size`, and a part of a mixed
+    workload also by the class of its flows, `workload.incast.size`.
+
     >>> override({"transport": {"kind": "dctcp"}}, {"transport.gain": 0.1})
     {'transport': {'kind': 'dctcp', 'gain': 0.1}}
     """
