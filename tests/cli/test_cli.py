@@ -17,6 +17,7 @@ import sojourn
 from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, make_result
 from sojourn import cli
 from sojourn.bench import scenarios
+from sojourn.runs import runner
 from sojourn.show.result import by_size_table
 
 HELP = Path(__file__).parent / "help.txt"
@@ -73,6 +74,30 @@ def test_a_run_of_a_scheme_equals_that_of_the_comparison(directory: Path) -> Non
         assert_frame_equal(sojourn.Result.read(scheme).flows, expected.flows)
         assert cli.invoke(["trace", "two.toml", "--scheme", scheme, "--out", "trace.csv"]) == 0
     assert cli.invoke(["check", "two.toml"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["run", "scenario.toml"], "interrupted"),
+        (["compare", "scenario.toml", "--fresh"], "interrupted"),
+        (["compare", "scenario.toml"], "interrupted; finished runs are in the cache"),
+    ],
+)
+def test_an_interrupt_states_whether_runs_are_stored(
+    command: list[str],
+    expected: str,
+    scenario_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert scenario_file.exists()
+    monkeypatch.setattr(runner, "_collect", interrupt)
+    assert cli.invoke(command) == 130
+    assert capsys.readouterr().err == f"sojourn: {expected}\n"
 
 
 def test_a_trace_does_not_overwrite_a_file_of_the_scenario(

@@ -13,6 +13,7 @@ import typer
 
 from sojourn import _core
 from sojourn._core import ScenarioError
+from sojourn.cli.shared import caches_in_use
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 + SIGINT, as in POSIX shells."""
@@ -42,11 +43,11 @@ def main() -> None:
 def invoke(arguments: list[str]) -> int:
     """Run a command line; return its exit status."""
     message, status = "", 2
-    interrupt_notes: list[str] = []
+    caches_in_use.clear()
     try:
         status = int(app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False) or 0)
-    except KeyboardInterrupt as interrupt:
-        status, interrupt_notes = INTERRUPTED, getattr(interrupt, "__notes__", [])
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     except SystemExit as request:  # Typer's shell completion exits by itself.
         status = int(request.code or 0)
     except ScenarioError as error:
@@ -58,7 +59,7 @@ def invoke(arguments: list[str]) -> int:
     except typer.TyperException as error:
         message = getattr(error, "format_message", lambda: "")()
     if status == INTERRUPTED:
-        message = "; ".join(["interrupted", *interrupt_notes])
+        message = "interrupted" + ("; finished runs are in the cache" if caches_in_use else "")
     if message:
         print(f"sojourn: {_one_line(message)}", file=sys.stderr)
     return status

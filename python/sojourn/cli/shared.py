@@ -46,6 +46,10 @@ VARY = typer.Option(
 )
 
 
+caches_in_use: set[Path] = set()
+"""Caches in which the running command stores its runs; `sojourn run` has none."""
+
+
 def run_options(
     threads: int | None, cluster: str | None, memory: str | None, fresh: bool
 ) -> dict[str, Any]:
@@ -53,6 +57,7 @@ def run_options(
     from sojourn.runs.cache import default_cache
 
     cache = None if fresh else default_cache()
+    caches_in_use.update(set() if cache is None else {cache})
     return {"threads": threads, "cluster": cluster, "memory": memory, "cache": cache}
 
 

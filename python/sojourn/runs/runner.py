@@ -156,12 +156,7 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
                     for name in longest_first
                 }
             with guard(memory_limit, _stop_function(runs.values())):
-                try:
-                    _collect(futures, store, runs, what)
-                except KeyboardInterrupt as interrupt:
-                    if cache is not None:
-                        interrupt.add_note("finished runs are in the cache")
-                    raise
+                _collect(futures, store, runs, what)
     return [results[name] for name in keys]
 
 
