@@ -53,7 +53,7 @@ def test_a_short_name_in_one_part_only_is_found() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("load", "load: ambiguous, could be `workload.parts.0.load`, `workload.parts.1.load`"),
+        ("load", "load: ambiguous, could be `workload.web.load`, `workload.incast.load`; give"),
         ("workload.incst.size", "unknown class `incst`.*did you mean `incast`.*web, incast"),
         ("workload.load", r"unknown class `load` of the mixed workload \(classes: web, incast\)"),
         ("workload.parts.2.size", "workload.parts.2.size: unknown field"),

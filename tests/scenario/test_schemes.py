@@ -70,6 +70,8 @@ def test_a_scheme_in_a_file_names_fields_with_dots_and_files(tmp_path: Path) -> 
     [
         ({}, "schemes: expected tables of changes, such as"),
         ("dctcp", "schemes: expected tables of changes, such as"),
+        ({"": {}}, "schemes: a scheme needs a name"),
+        ({"a": {"schemes": {}}}, "schemes.a: a scheme cannot name schemes"),
         ({"a": "dctcp"}, "schemes.a: expected a table of changes"),
         ({"a": {}, "b": {"seed": 2}}, "seed: `a` has 1 and `b` has 2; schemes are compared on"),
         ({"a": {}, "b": {"trnsport": "tcp"}}, "scheme=b: trnsport: unknown field"),

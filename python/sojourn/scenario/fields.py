@@ -31,11 +31,11 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     # Scenario files write the parameters of a Python controller without the level `parameters`.
     given = {path for table in (complete, scenario) for path in _paths(table)}
     paths = {path.replace(".parameters.", ".") for path in given}
-    if found := _match(paths, name):
+    if found := _match(complete, paths, name):
         return found
     paths |= set(_paths(complete, in_lists=True))
     path = _indexed(complete, name, paths)
-    if found := _match(paths, path):
+    if found := _match(complete, paths, path):
         return found
     # A component may have fields without a default; the core checks their names.
     parent, _, _ = path.rpartition(".")
@@ -47,13 +47,13 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     raise ScenarioError(f"{name}: unknown field{hint}")
 
 
-def _match(paths: Iterable[str], name: str) -> str | None:
+def _match(scenario: Mapping[str, Any], paths: Iterable[str], name: str) -> str | None:
     """Return the path that `name` is or ends, if any; raise `ScenarioError` for several."""
     if name in paths:
         return name
     matches = sorted(path for path in paths if path.endswith(f".{name}"))
     if len(matches) > 1:
-        raise _ambiguous(name, matches)
+        raise _ambiguous(name, [_by_class(scenario, path) for path in matches])
     return matches[0] if matches else None
 
 
@@ -87,6 +87,16 @@ def _indexed(scenario: Mapping[str, Any], name: str, paths: Iterable[str]) -> st
         return name
     place = _only(workload, words[0], places, f"{WORKLOAD}.{'.'.join(words)}")
     return ".".join((WORKLOAD, PARTS, str(place), *words[1:]))
+
+
+def _by_class(scenario: Mapping[str, Any], path: str) -> str:
+    """Return a path in a part of a mixed workload with the class of the part, if only it has it."""
+    workload = scenario.get(WORKLOAD)
+    place, _, rest = path.removeprefix(f"{WORKLOAD}.{PARTS}.").partition(".")
+    if not (_is_mixed(workload) and place.isdecimal() and rest):
+        return path
+    name = _class_of(workload[PARTS][int(place)])
+    return f"{WORKLOAD}.{name}.{rest}" if len(_places(workload, name)) == 1 else path
 
 
 def with_indices(workload: Any, changes: Any) -> Any:

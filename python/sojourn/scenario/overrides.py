@@ -120,10 +120,14 @@ def schemes_of(scenario: Mapping[str, Any]) -> list[tuple[Labels, Scenario]]:
         raise ScenarioError(f"{SCHEMES}: expected tables of changes, such as [{SCHEMES}.pfc]")
     combinations: list[tuple[Labels, Scenario]] = []
     for name, changes in table.items():
+        if not name:
+            raise ScenarioError(f"{SCHEMES}: a scheme needs a name")
         if not isinstance(changes, Mapping):
             raise ScenarioError(
                 f'{SCHEMES}.{name}: expected a table of changes, such as transport = "dctcp"'
             )
+        if SCHEMES in changes:
+            raise ScenarioError(f"{SCHEMES}.{name}: a scheme cannot name schemes")
         try:
             combinations.append(({SCHEME: name}, override(base, changes)))
         except ScenarioError as error:
