@@ -139,7 +139,14 @@ def measure(scenario: Mapping[str, Any], *, repeats: int = 3, what: str = "real"
 
 def _with_kernel_times(simulated: Result, done: pl.DataFrame) -> Result:
     """Return a result with the kernel's completion times, and null for unknown columns."""
-    unknown = ("retransmits", "timeouts", "delivered_bytes", "acked_s", "latency_s")
+    unknown = (
+        "retransmits",
+        "timeouts",
+        "delivered_bytes",
+        "acked_s",
+        "latency_s",
+        "lost_packets",
+    )
     flows = simulated.flows.join(done, on="flow", how="left", maintain_order="left").with_columns(
         *(pl.lit(None, simulated.flows.schema[name]).alias(name) for name in unknown),
         fct_s="fct_kernel_s",

@@ -217,6 +217,7 @@ impl<'a> FluidRun<'a> {
             delivered: Bytes::ZERO,
             retransmits: 0,
             timeouts: 0,
+            lost: Some(0),
             spec,
         });
     }

@@ -127,4 +127,7 @@ pub struct FlowRecord {
     pub retransmits: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
+    /// Packets of the flow, in both directions, that the network lost; `None` on a persistent connection,
+    /// whose packets several flows share.
+    pub lost: Option<u32>,
 }

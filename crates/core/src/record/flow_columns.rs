@@ -122,6 +122,9 @@ columns! {
     /// Latency of an RPC in seconds, from the start of the request to the last byte of the response; absent
     /// for flows that are not responses or did not finish.
     latency_s: f64 or NAN = latency_s;
+    /// Packets of the flow, in both directions, that queues dropped or links lost; absent for flows on a
+    /// persistent connection, which share its packets.
+    lost_packets: f64 or NAN = |record: &FlowRecord| record.lost.map_or(f64::NAN, f64::from);
 }
 
 /// Returns true if a column declares a value for absent ones.
@@ -226,6 +229,7 @@ mod tests {
             delivered: Bytes(1000),
             retransmits: 4,
             timeouts: 5,
+            lost: Some(6),
         }
     }
 
@@ -277,10 +281,11 @@ mod tests {
         }
         assert_eq!(width, FlowColumns::BYTES_PER_FLOW);
         assert_eq!(names.len(), row.len());
-        let (last, row) = row.split_last().unwrap();
-        assert_eq!(last.0, "latency_s");
-        assert!((last.1 - 24e-6).abs() < 1e-12);
-        let (absent, row): (Vec<_>, Vec<_>) = row.iter().partition(|(_, value)| value.is_nan());
+        let latency = row.remove(row.len() - 2);
+        assert_eq!(latency.0, "latency_s");
+        assert!((latency.1 - 24e-6).abs() < 1e-12);
+        let (absent, row): (Vec<_>, Vec<_>) =
+            row.into_iter().partition(|(_, value)| value.is_nan());
         assert_eq!(
             absent.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["deadline_s", "acked_s"]
@@ -299,6 +304,7 @@ mod tests {
             ("class", 3.0),
             ("delivered_bytes", 1000.0),
             ("outcome", 0.0),
+            ("lost_packets", 6.0),
         ];
         assert_eq!(row, expected);
     }

@@ -182,5 +182,6 @@ fn initial_record(spec: FlowSpec) -> FlowRecord {
         delivered: Bytes::ZERO,
         retransmits: 0,
         timeouts: 0,
+        lost: Some(0),
     }
 }

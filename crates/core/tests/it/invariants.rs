@@ -104,6 +104,10 @@ fn check(seed: u64) {
     }
     let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
     assert!(flows.slowdown.iter().all(is_possible));
+    if !has_connections(&scenario) {
+        let lost: f64 = flows.lost_packets.iter().sum();
+        assert_eq!(lost as u64, count(&results, "drops") + count(&results, "losses"));
+    }
     check_rtts(&results, &scenario);
     let by_events = fingerprint(&results);
     // Synchronisation of threads takes longer than the simulation of these small networks.

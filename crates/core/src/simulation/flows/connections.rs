@@ -164,6 +164,7 @@ impl Simulation<'_> {
                 ideal,
                 delivered: spec.size.unwrap_or_default(),
                 counts,
+                lost: None,
                 spec,
             });
         }
@@ -213,6 +214,7 @@ impl Simulation<'_> {
                 ideal: self.ideal_fct_of(&spec, routes_used()),
                 delivered: Bytes(of_flow),
                 counts,
+                lost: None,
                 spec,
             });
         }

@@ -25,6 +25,8 @@ pub(in crate::simulation) struct EndedFlow {
     pub(in crate::simulation) delivered: Bytes,
     /// Retransmissions and timeouts.
     pub(in crate::simulation) counts: (u32, u32),
+    /// Packets that the network lost; `None` on a persistent connection.
+    pub(in crate::simulation) lost: Option<u32>,
 }
 
 impl Simulation<'_> {
@@ -146,12 +148,13 @@ impl Simulation<'_> {
             .as_ref()
             .map_or_else(of_sender, |end| end.retransmits_and_timeouts());
         let delivered = Bytes(receiver.delivered);
-        self.record(EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts });
+        let lost = Some(shared.lost as u32);
+        self.record(EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts, lost });
     }
 
     /// Records a flow.
     pub(in crate::simulation) fn record(&mut self, flow: EndedFlow) {
-        let EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts } = flow;
+        let EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts, lost } = flow;
         let (retransmits, timeouts) = counts;
         self.recorder.records.push(&FlowRecord {
             outcome,
@@ -161,6 +164,7 @@ impl Simulation<'_> {
             delivered,
             retransmits,
             timeouts,
+            lost,
             spec,
         });
     }
