@@ -72,12 +72,11 @@ def frozen(result: Result) -> Result:
     return Result(result.flows, result.samples.with_columns(value=mean), result.summary)
 
 
-def only_large_retransmit(result: Result) -> Result:
-    """Set the retransmissions of all but the largest twentieth of flows to 0."""
+def only_large_lose(result: Result) -> Result:
+    """Set the lost packets of all but the largest twentieth of flows to 0."""
     large = pl.col("size_bytes") >= pl.col("size_bytes").quantile(0.95)
-    retransmits = pl.when(large).then("retransmits").otherwise(0)
-    flows = result.flows.with_columns(retransmits=retransmits)
-    return Result(flows, result.samples, result.summary)
+    lost = pl.when(large).then("lost_packets").otherwise(0.0).alias("lost_packets")
+    return Result(result.flows.with_columns(lost), result.samples, result.summary)
 
 
 def half_of_links(result: Result) -> Result:
@@ -91,7 +90,7 @@ def mutations(runs: list[Run]) -> Iterator[Callable[[], list[Run]]]:
         for order in (rotated_left, rotated_right, mirrored):
             if label != "seed":
                 yield partial(swapped, runs, label, order)
-    for mutation in (stretched, frozen, only_large_retransmit, half_of_links):
+    for mutation in (stretched, frozen, only_large_lose, half_of_links):
         yield partial(all_runs, runs, mutation)
         yield partial(first_scheme, runs, mutation)
 

@@ -12,6 +12,7 @@ from .paper import (
     DCTCP,
     IDEAL,
     MEAN,
+    ONE_RUN,
     PDQ,
     PFABRIC,
     RATIO,
@@ -31,6 +32,7 @@ figure = Figure(
     id="c1",
     title="Normalised completion times against load",
     source="Figure 7",
+    one_seed=ONE_RUN,
     scales=SCALES,
     deviations=(
         "The ratio of pFabric to Ideal grows with the length of a run, as large flows accumulate: "

@@ -11,6 +11,7 @@ from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, plot
 from .paper import (
     IDEAL,
     LARGE_MEAN,
+    ONE_RUN,
     PFABRIC,
     SCALES,
     SMALL_MEAN,
@@ -29,6 +30,7 @@ figure = Figure(
     id="c2",
     title="Normalised completion times of small and large flows",
     source="Figures 8 and 9",
+    one_seed=ONE_RUN,
     scales=SCALES,
     panels=(2, 3),
     size=(15, 8),

@@ -15,12 +15,26 @@ from sojourn import (
     all_at_least,
     between,
     every,
+    finding,
     metrics,
     plot,
 )
 
 from .deadlines import EDF, WITHOUT_DEADLINE, over_deadlines, with_deadlines
-from .paper import DCTCP, MEAN, PDQ, PFABRIC, RATIO, SCALES, TCP, WORKLOADS, at_sender, paper, ratio
+from .paper import (
+    DCTCP,
+    MEAN,
+    ONE_RUN,
+    PDQ,
+    PFABRIC,
+    RATIO,
+    SCALES,
+    TCP,
+    WORKLOADS,
+    at_sender,
+    paper,
+    ratio,
+)
 
 MEAN_DEADLINE_S = 100e-6
 
@@ -29,11 +43,13 @@ figure = Figure(
     id="c4",
     title="Normalised completion times of flows without deadline at load 0.6",
     source="Figure 11",
+    one_seed=ONE_RUN,
     scales={name: scale | {"deadlines_s": (MEAN_DEADLINE_S,)} for name, scale in SCALES.items()},
     deviations=(
         "The mean deadline is not stated; here it is 100 µs, the shortest of C3.",
-        "Means within 1 % of each other count as equal: the spread of seeds is larger. pFabric-EDF "
-        "counts as slightly slower than pFabric if it is at most 15 % slower.",
+        "Slightly higher means higher by at most 15 %. Means up to 1 % lower first counted as "
+        "slightly higher; the means of pFabric and pFabric-EDF differ by less than their "
+        "confidence intervals.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -71,18 +87,18 @@ def over(table: pl.DataFrame, workload: str, *schemes: str) -> dict[str, float]:
 
 
 def lowest(table: pl.DataFrame, workload: str) -> Verdict:
-    return all_at_least(over(table, workload, EDF, PDQ, DCTCP, TCP), 0.99)
+    return all_at_least(over(table, workload, EDF, PDQ, DCTCP, TCP), 1)
 
 
 def slightly_higher(table: pl.DataFrame, workload: str) -> Verdict:
-    return every(
-        between(ratio_to_pfabric, 0.99, 1.15, name)
-        for name, ratio_to_pfabric in over(table, workload, EDF).items()
-    )
+    [(name, value)] = over(table, workload, EDF).items()
+    # Equal runs have an interval of zero width, at the bound.
+    differs = finding(None if value == 1 else True, f"{name} is{' ' if value == 1 else ' not '}1")
+    return every([between(value, 1, 1.15, name), differs])
 
 
 for workload in WORKLOADS:
-    figure.claim(f"{workload}: pFabric is the lowest (to 1 %)")(partial(lowest, workload=workload))
-    figure.claim(f"{workload}: pFabric-EDF is slightly higher than pFabric")(
+    figure.claim(f"{workload}: pFabric is the lowest")(partial(lowest, workload=workload))
+    figure.claim(f"{workload}: pFabric-EDF is slightly higher than pFabric (by at most 15 %)")(
         partial(slightly_higher, workload=workload)
     )

@@ -1,8 +1,10 @@
-"""Figure C6: losses of pFabric by priority and hop."""
+"""Figure C6: losses of pFabric by hop, by priority and by flow size."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sojourn import (
@@ -13,6 +15,7 @@ from sojourn import (
     Verdict,
     at_least,
     at_most,
+    looks,
     metrics,
     override,
     plot,
@@ -23,22 +26,22 @@ from .paper import BUCKETS, PAYLOAD, PFABRIC, SCALES, WEB_SEARCH, paper, scenari
 figure = Figure(
     paper,
     id="c6",
-    title="Where pFabric loses packets, by priority: web search at load 0.8",
+    title="Which packets pFabric loses: web search at load 0.8",
     source="Figure 13",
     # Losses grow with the length of a run, as large flows accumulate.
-    scales=SCALES
-    | {
-        "quick": {"flows": {WEB_SEARCH: 2000}, "seeds": 2},
-        "paper": {**SCALES["paper"], "seeds": 3},
-    },
+    scales=SCALES | {"quick": {"flows": {WEB_SEARCH: 2000}}},
     deviations=(
         "A loss rate is the share of the packets of a priority arriving at a hop that are dropped "
         "there. Priorities are remaining sizes when a packet is sent. Probes count as the data "
         "that they represent: in the authors' module they are data of one byte.",
-        "Almost all losses count as at least 90 %. By the text, the lost packets belong to flows "
-        "larger than 3000 packets, so retransmissions are judged by flow size. The earlier claim, "
-        "priorities of lost packets above 3000, is a different claim: a large flow also loses "
-        "packets when less of it remains.",
+        "The axis of the published figure runs to 40 %; our loss rates are below 5 %, and the "
+        "reason is not known.",
+        "Almost all losses means at least 90 %. By the text, the lost packets belong to flows "
+        "larger than 3000 packets. Remaining sizes of lost packets were judged first, then "
+        "retransmissions by flow size (89 %), which include packets that were not lost; now lost "
+        "packets are counted by flow size.",
+        "In short runs large flows have a smaller share of the lost packets, 0.82 at the scale "
+        "`quick`: the network does not yet have as many of them.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -48,10 +51,15 @@ LOAD = 0.8
 
 FIRST, CORE, LAST = "first hop", "core", "last hop"
 
-RATE, LOSS_SHARE, CORE_RATE = "loss rate", "share of all losses", "core losses over packets sent"
-LARGE_FLOW_SHARE = "share of flows above 3000 packets in retransmissions"
+RATE, CORE_RATE = "loss rate", "core losses over packets sent"
+
+BY_PRIORITY, BY_SIZE = "by remaining size", "by flow size"
+"""Shares of all lost packets."""
 
 SPANS = [f"({low:g}, {high:g}]" for low, high in zip((0, *BUCKETS), BUCKETS, strict=False)]
+
+FIRST_LARGE = BUCKETS.index(3000) + 1
+"""Index of the first range above 3000 packets."""
 
 
 @figure.runs
@@ -85,53 +93,69 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 def shares(run: Run) -> pl.DataFrame:
-    """Return the loss rates and the shares of losses of one run, by priority and hop."""
+    """Return the loss rates of one run by priority and hop, and the shares of lost packets."""
     counts, dropped = census(run), pl.col("dropped")
     sent = counts.filter(hop=FIRST)["arrived"].sum()
     rates = counts.with_columns(metric=pl.lit(RATE), value=dropped / pl.col("arrived"))
-    parts = counts.with_columns(metric=pl.lit(LOSS_SHARE), value=dropped / counts["dropped"].sum())
     core = counts.filter(hop=CORE).with_columns(metric=pl.lit(CORE_RATE), value=dropped / sent)
-    rows = pl.concat([rates, parts, core, by_size(run)], how="diagonal_relaxed")
+    parts = counts.group_by("span", maintain_order=True).agg(
+        metric=pl.lit(BY_PRIORITY), value=dropped.sum() / counts["dropped"].sum()
+    )
+    rows = pl.concat([rates, core, parts, by_size(run)], how="diagonal_relaxed")
     rows = rows.filter(pl.col("value").is_not_nan())
     return rows.select("hop", "span", "metric", "value", seed=run.labels["seed"], at_least=False)
 
 
 def by_size(run: Run) -> pl.DataFrame:
-    """Return the share of large flows in retransmissions."""
+    """Return the share of each range of flow sizes in the lost packets."""
     flows = run.result.flows
-    is_large = pl.col("size_bytes") > 3000 * PAYLOAD
-    retransmits = flows.select(
-        large=pl.col("retransmits").filter(is_large).sum(), all="retransmits"
-    )
-    return retransmits.select(
-        metric=pl.lit(LARGE_FLOW_SHARE), value=pl.col("large").first() / pl.col("all").sum()
-    )
+    spans = np.searchsorted(np.array(BUCKETS) * PAYLOAD, flows["size_bytes"].to_numpy())
+    lost = np.bincount(spans, flows["lost_packets"].to_numpy(), len(SPANS))
+    shares = (lost / (lost.sum() or math.nan)).tolist()
+    return pl.DataFrame({"span": SPANS, "value": shares}).with_columns(metric=pl.lit(BY_SIZE))
 
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, metric in zip(axes, (RATE, LOSS_SHARE), strict=True):
-        part = table.filter(pl.col("metric") == metric, pl.col("hop") != CORE)
-        plot.bars(panel, part, group="span", by="hop", unit="%", label=metric)
+    rates = table.filter(pl.col("metric") == RATE, pl.col("hop") != CORE)
+    names = {
+        metric: f"{metric}: {100 * share_of_large(table, metric):.0f} % above 3000"
+        for metric in (BY_PRIORITY, BY_SIZE)
+    }
+    shares = table.filter(pl.col("metric").is_in(list(names)))
+    shares = shares.with_columns(pl.col("metric").replace(names))
+    looks_of = {name: metric for metric, name in names.items()}
+    for panel, part, by, label in (
+        (axes[0], rates, "hop", "loss rate"),
+        (axes[1], shares, "metric", "share of all lost packets"),
+    ):
+        options: Any = {"unit": "%", "label": label, "log": False, "drawn_as": looks_of}
+        plot.levels(panel, part, group="span", by=by, **options)
+        panel.set_ylim(bottom=0)
+        panel.axvspan(FIRST_LARGE - 0.5, len(SPANS) - 0.5, color=looks.GREY, alpha=0.12, lw=0)
         panel.tick_params(axis="x", labelsize=8)
-        panel.set_xlabel("priority: remaining size (packets)")
-    plot.one_legend(axes)
+    axes[0].set_xlabel("priority: remaining size (packets); grey: above 3000")
+    axes[1].set_xlabel("size (packets); grey: above 3000")
+
+
+def share_of_large(table: pl.DataFrame, metric: str) -> float:
+    """Return the share of the ranges above 3000 packets."""
+    large = pl.col("span").is_in(SPANS[FIRST_LARGE:])
+    return float(table.filter(pl.col("metric") == metric, large)["value"].sum())
 
 
 @figure.claim("almost all losses (90 %) are of flows larger than 3000 packets")
 def large_flows_lose(table: pl.DataFrame) -> Verdict:
-    return at_least(
-        metrics.at(table, metric=LARGE_FLOW_SHARE), 0.9, "share of large flows in retransmissions"
-    )
+    share = share_of_large(table, BY_SIZE)
+    return at_least(share, 0.9, "share of large flows in lost packets")
 
 
 @figure.claim(
     "almost all losses (90 %) are of packets with a priority above 3000 packets", stated=False
 )
 def large_priorities_lose(table: pl.DataFrame) -> Verdict:
-    large = pl.col("span").is_in(SPANS[BUCKETS.index(3000) + 1 :])
-    share = table.filter(pl.col("metric") == LOSS_SHARE, large)["value"].sum()
-    return at_least(float(share), 0.9, "share of high priorities")
+    share = share_of_large(table, BY_PRIORITY)
+    return at_least(share, 0.9, "share of high priorities in lost packets")
 
 
 @figure.claim("losses in the core are negligible: less than 0.1 % of the packets sent")

@@ -25,6 +25,7 @@ from .paper import (
     LARGE_MEAN,
     LARGE_RATIO,
     MEAN,
+    ONE_RUN,
     PDQ,
     RATIO,
     SCALES,
@@ -54,18 +55,16 @@ figure = Figure(
     id="c7",
     title="pFabric's priorities: bytes sent, flow size or remaining flow size",
     source="Figure 14",
-    scales=SCALES | {"quick": {"flows": {WEB_SEARCH: 10_000, DATA_MINING: 2000}, "loads": (0.5,)}},
+    one_seed=ONE_RUN,
+    scales=SCALES | {"quick": {**SCALES["quick"], "flows": {WEB_SEARCH: 5000, DATA_MINING: 1000}}},
     deviations=(
-        "The axes of the published figure, 15 and 5, fit the ratio of mean FCTs, which is drawn "
-        "below.",
-        "Remaining counts as up to about 15 % better above 10 MB if its advantage at the best load "
-        "is 5 to 25 %; BytesSent counts as clearly below PDQ if it is 20 % below.",
-        "At the scale `quick` the only load is 0.5: at 0.8 the same number of flows, or 12 000, is "
-        "inconclusive on the advantage of Remaining above 10 MB (4 to 26 %); both loads together "
-        "are conclusive.",
+        "The axes of the published figure, 15 and 5, fit the ratio of mean FCTs, which is in the "
+        "table.",
+        "About 15 % better above 10 MB means an FCT of 0.85 times, within 5 %, at the best load; "
+        "the first bound was a reduction of 5 to 25 %. Clearly below PDQ means 20 % below.",
     ),
-    panels=(2, 3),
-    size=(15, 8),
+    panels=(1, 3),
+    size=(15, 4.8),
 )
 
 
@@ -81,12 +80,17 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for row, overall, large in zip(axes, (MEAN, RATIO), (LARGE_MEAN, LARGE_RATIO), strict=True):
-        panel_cases = [*((workload, overall) for workload in WORKLOADS), (WEB_SEARCH, large)]
-        for panel, (workload, metric) in zip(row, panel_cases, strict=True):
-            part = table.filter(metric=metric, workload=workload)
-            plot.against(panel, part, labels=(f"load ({workload})", metric))
-            panel.set_ylim(bottom=0.95)
+    cases = [
+        (WEB_SEARCH, MEAN, MEAN),
+        (DATA_MINING, MEAN, MEAN),
+        (WEB_SEARCH, LARGE_MEAN, f"{MEAN}, > 10 MB"),
+    ]
+    for panel, (workload, metric, label) in zip(axes, cases, strict=True):
+        part = table.filter(metric=metric, workload=workload)
+        plot.levels(panel, part, group="load", label=label, log=False)
+        panel.set_xlabel(f"load ({workload})")
+        # Small differences from 1, the least value, appear small.
+        panel.set_ylim(0.95, max(2.0, panel.get_ylim()[1]))
     plot.one_legend(axes)
 
 
@@ -110,10 +114,10 @@ def flow_size_is_equal(table: pl.DataFrame, workload: str) -> Verdict:
 @figure.claim("above 10 MB Remaining is up to about 15 % better than FlowSize (web search)")
 def remaining_helps(table: pl.DataFrame) -> Verdict:
     large = {"metric": LARGE_MEAN, "workload": WEB_SEARCH}
-    reduction = max(
-        1 - ratio(table, REMAINING, FLOW_SIZE, **large, load=load) for load in loads(table)
+    smallest = min(ratio(table, REMAINING, FLOW_SIZE, **large, load=load) for load in loads(table))
+    return between(
+        smallest, 0.95 * 0.85, 1.05 * 0.85, f"the minimum of {REMAINING} over {FLOW_SIZE}"
     )
-    return between(reduction, 0.05, 0.25, "the largest reduction")
 
 
 def bytes_sent_is_worse(table: pl.DataFrame, workload: str) -> Verdict:

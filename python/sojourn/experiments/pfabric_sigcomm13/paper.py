@@ -100,6 +100,9 @@ SCALES: dict[str, dict[str, Any]] = {
     },
 }
 
+ONE_RUN = "one run of 100 000 flows, divided into ten batches"
+"""Reason why a figure has one seed."""
+
 PAYLOAD, PACKET = 1460, 1500
 """Bytes of a full packet without and with its headers."""
 
