@@ -22,7 +22,7 @@ from sojourn import (
     theory,
 )
 
-from .paper import paper
+from .paper import NOT_RANDOM, paper
 
 MILESTONES = {
     "45 Mb/s": 45e6,
@@ -46,7 +46,8 @@ figure = Figure(
     id="b13",
     title="Completion times lag behind bandwidth",
     source="Figure 13",
-    scales={name: {"seeds": 1} for name in EVERYWHERE},
+    one_seed=NOT_RANDOM,
+    scales={name: {} for name in EVERYWHERE},
     deviations=(
         "The dates of the milestones come from a source that is not published; ours are the usual "
         "capacities of backbone links.",
@@ -109,7 +110,7 @@ for size, words, bound in (
     ("10 MB", "less than 5 times", 5),
     ("100 MB", "about 20 times (within a quarter) or less", 25),
 ):
-    figure.claim(
+    figure.check(
         f"with more than 100 times the bandwidth, a flow of {size} is {words} as fast",
         scales=EVERYWHERE,
         exact=True,

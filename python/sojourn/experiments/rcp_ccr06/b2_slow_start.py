@@ -56,8 +56,8 @@ figure = Figure(
     source="Figure 2",
     scales={
         "smoke": {"rate_bps": 50e6, "length_s": 10, "account_s": 5},
-        "quick": {"rate_bps": 300e6, "length_s": 120, "account_s": 40, "seeds": 3},
-        "paper": {"rate_bps": 2.4e9, "length_s": 300, "account_s": 40, "seeds": 6},
+        "quick": {"rate_bps": 300e6, "length_s": 120, "account_s": 40},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300, "account_s": 40},
     },
     deviations=(
         "At the scale `quick` the link has 300 Mb/s: at 2.4 Gb/s the large flows, a large part of "

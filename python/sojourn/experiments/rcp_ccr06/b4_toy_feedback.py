@@ -9,7 +9,7 @@ import polars as pl
 
 from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, equals, every, looks, plot
 
-from .paper import paper
+from .paper import NOT_RANDOM, paper
 
 ROUNDS, CAPACITY = 4500, 100
 SIZES = (99, 1)
@@ -25,7 +25,8 @@ figure = Figure(
     id="b4",
     title="Fair feedback each round trip lets flows gather",
     source="Figure 4",
-    scales={name: {"seeds": 1} for name in EVERYWHERE},
+    one_seed=NOT_RANDOM,
+    scales={name: {} for name in EVERYWHERE},
     deviations=(
         "There is no packet simulation: a flow receives its share of a round without delay, and "
         "sends fractions of packets. With shares rounded down to whole packets (second curve), "
@@ -114,7 +115,7 @@ def values(table: pl.DataFrame, metric: str) -> list[float]:
     return table.filter(scheme=FAIR, metric=metric)["value"].to_list()
 
 
-@figure.claim(
+@figure.check(
     "the flows gather: 2, 3, 4, 4, 5, 5, 6, …, and are 100 for ever from round 3422 on",
     scales=EVERYWHERE,
     exact=True,
@@ -131,7 +132,7 @@ def hundred_flows(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("in the long run the link is used to 100 %", scales=EVERYWHERE, exact=True)
+@figure.check("in the long run the link is used to 100 %", scales=EVERYWHERE, exact=True)
 def full_utilisation(table: pl.DataFrame) -> Verdict:
     last_rounds = values(table, UTILISATION)[-500:]
     return at_least(

@@ -53,8 +53,8 @@ figure = Figure(
     source="Figure 7",
     scales={
         "smoke": {"rate_bps": 100e6, "length_s": 200},
-        "quick": {"rate_bps": 2.4e9, "length_s": 40, "seeds": 10},
-        "paper": {"rate_bps": 2.4e9, "length_s": 3000, "seeds": 8},
+        "quick": {"rate_bps": 2.4e9, "length_s": 40},
+        "paper": {"rate_bps": 2.4e9, "length_s": 3000},
     },
     deviations=(
         "The shape of the sizes is not stated; ours is 1.4, as in figure 1, which has the same "
@@ -103,11 +103,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.legend(axes[1])
 
 
-@figure.claim("retransmissions are a few per cent (1 to 10) of what the link carries")
+@figure.claim("retransmissions are 3.6 % of what the link carries (within a factor of 1.5)")
 def a_few_per_cent(table: pl.DataFrame) -> Verdict:
     retransmitted: Any = table.filter(metric=RETRANSMITTED)["value"].mean()
     description = "retransmissions in per cent"
-    return between(100 * retransmitted, 1, 10, description)
+    return between(100 * retransmitted, 3.6 / 1.5, 3.6 * 1.5, description)
 
 
 @figure.claim("utilisation is nevertheless high: equal to the offered load (within 10 %)")
@@ -117,9 +117,26 @@ def high_utilisation(table: pl.DataFrame) -> Verdict:
     return between(utilisation / load, 0.9, 1.1, f"{utilisation:.3f} used of {load:.3f} offered")
 
 
-@figure.claim("TCP takes at least 10 times as long as sharing for most sizes up to 30000 packets")
+def median_ratio(table: pl.DataFrame) -> float:
+    """Return the median over bins of size of TCP's FCT over that of sharing."""
+    median: Any = ratios(table, TCP, SHARING, up_to=30_000)["ratio"].median()
+    return float("nan") if median is None else float(median)
+
+
+MEDIAN = "the median over bins of TCP over processor sharing"
+
+
+@figure.claim(
+    "TCP takes two orders of magnitude longer than sharing (100 times, within a factor of 3), up "
+    "to 30 000 packets"
+)
+def two_orders_of_magnitude(table: pl.DataFrame) -> Verdict:
+    return between(median_ratio(table), 100 / 3, 300, MEDIAN)
+
+
+@figure.claim(
+    "TCP takes at least 10 times as long as sharing for most sizes up to 30 000 packets",
+    stated=False,
+)
 def far_slower(table: pl.DataFrame) -> Verdict:
-    slower = ratios(table, TCP, SHARING, up_to=30_000)["ratio"]
-    median: Any = slower.median()
-    value = float("nan") if median is None else median
-    return at_least(value, 10, "the median over bins of TCP over processor sharing")
+    return at_least(median_ratio(table), 10, MEDIAN)
