@@ -29,6 +29,7 @@ from .paper import (
     HEAVY_TAILS,
     LOAD_LABEL,
     LOADS,
+    MEAN,
     PCP,
     ROUTER,
     SHARING,
@@ -52,19 +53,18 @@ figure = Figure(
     title="Heavy-tailed sizes and interarrival times",
     source="Figure 6",
     scales={
-        "smoke": {"seeds": 2, "warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
-        "quick": {"seeds": 5, "warm_up": 1000, "measured": 1500, "loads": FEWER_LOADS},
-        "paper": {"seeds": 30, "warm_up": 2000, "measured": 6000, "loads": LOADS},
+        "smoke": {"warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
+        "quick": {"warm_up": 1000, "measured": 1500, "loads": FEWER_LOADS},
+        "paper": {"warm_up": 2000, "measured": 6000, "loads": LOADS},
     },
     deviations=(
         "Neither sizes nor interarrival times have a finite variance, so means of a run depend on "
         "its few largest flows, and the realised load differs from the configured load. Points are "
         "medians over the seeds with their confidence bounds, the realised load is drawn, and "
         "schemes are compared on the same flows.",
-        f"Close counts as within a factor of {CLOSE} and {CLOSE_TRIPS} round trips, as in E5, "
-        "where the paper uses the same word. The first bound, a factor of 1.5 alone, failed: no "
-        "scheme that probes can meet it, because half of the flows have fewer than 70 packets and "
-        "take less time to send than two probes (1.9 at a load of 0.15).",
+        f"Close means within a factor of {CLOSE}. After that bound had failed (1.9 at a load of "
+        f"0.15), {CLOSE_TRIPS} round trips were added to it, as in E5: half of the flows have "
+        "fewer than 70 packets, and take less time to send than two probes.",
         "PCP loses many packets at high load, and is slower than TCP there: the largest flows are "
         "always in progress, and the rate of each new flow adds to their rates until all have "
         "detected the queue. At 0.6, storing the minimum delay and 12 tries instead of 3 before "
@@ -128,11 +128,17 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.legend(loads)
 
 
-@figure.claim(
-    f"PCP is close to router-based control (within a factor of {CLOSE} and {CLOSE_TRIPS} round "
-    "trips) at every load"
-)
+@figure.claim(f"PCP is close to router-based control (within a factor of {CLOSE}) at every load")
 def close(table: pl.DataFrame) -> Verdict:
+    return all_at_most(ratios(table, MEAN, PCP, ROUTER), CLOSE)
+
+
+@figure.claim(
+    f"PCP is within a factor of {CLOSE} and {CLOSE_TRIPS} round trips of router-based control at "
+    "every load",
+    stated=False,
+)
+def close_with_round_trips(table: pl.DataFrame) -> Verdict:
     return closeness(table)
 
 

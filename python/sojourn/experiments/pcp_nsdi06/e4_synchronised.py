@@ -58,9 +58,9 @@ figure = Figure(
     title="Flows that start together",
     source="Figure 7",
     scales={
-        "smoke": {"seeds": 2, "counts": (2, MANY), "half_round_trips": (4, 8, 16)},
-        "quick": {"seeds": 5, "counts": FEWER, "half_round_trips": FEWER_HALVES},
-        "paper": {"seeds": 40, "counts": COUNTS, "half_round_trips": range(1, 33)},
+        "smoke": {"counts": (2, MANY), "half_round_trips": (4, 8, 16)},
+        "quick": {"counts": FEWER, "half_round_trips": FEWER_HALVES},
+        "paper": {"counts": COUNTS, "half_round_trips": range(1, 33)},
     },
     deviations=(
         "With a history of an idle link, PCP may probe for the whole link rate at once or, as its "

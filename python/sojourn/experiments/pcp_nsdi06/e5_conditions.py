@@ -82,22 +82,23 @@ figure = Figure(
     title="Bandwidth, round trips, flow sizes and random losses at 60 % load",
     source="Figures 8 to 11",
     scales={
-        "smoke": {"seeds": 1, "warm_up": 60, "measured": 60, "conditions": FEWEST},
-        "quick": {"seeds": 3, "warm_up": 500, "measured": 700, "conditions": FEWER},
-        "paper": {"seeds": 48, "warm_up": 1500, "measured": 3000, "conditions": CONDITIONS},
+        "smoke": {"warm_up": 60, "measured": 60, "conditions": FEWEST},
+        "quick": {"warm_up": 500, "measured": 700, "conditions": FEWER},
+        "paper": {"warm_up": 1500, "measured": 3000, "conditions": CONDITIONS},
     },
     deviations=(
         "The paper's text gives only the range of RTTs; the other ranges are ours. All buffers are "
         "one bandwidth-delay product.",
         f"Following router-based control counts as within a factor of {CLOSE} and {CLOSE_TRIPS} "
-        "round trips, as closeness does in E3. At 5 Mb/s, where a buffer holds 12 packets, PCP is "
-        "just above that bound: it loses 2 % there, and takes 1.3 times as long as TCP. Its delay "
-        "allowance is a share of the RTT, two packet times at 40 Mb/s and a quarter of a packet "
-        "time at 5 Mb/s, so that it slows down for any packet in front of its own. With two packet "
-        "times of each link it follows at every bandwidth, but a sender does not have that value, "
-        "and the paper's section on compensation was not available to us.",
-        "TCP at large RTTs was first compared with PCP, where its ratio at 100 ms is 1.8, and is "
-        "now compared with processor sharing; the change was made after first results.",
+        "round trips, the first bound of this figure; the paper gives no number. At 5 Mb/s, where "
+        "a buffer holds 12 packets, PCP is just above that bound: it loses 2 % there, and takes "
+        "1.3 times as long as TCP. Its delay allowance is a share of the RTT, two packet times at "
+        "40 Mb/s and a quarter of a packet time at 5 Mb/s, so that it slows down for any packet in "
+        "front of its own. With two packet times of each link it follows at every bandwidth, but a "
+        "sender does not have that value, and the paper's section on compensation was not "
+        "available to us.",
+        "TCP at large RTTs is compared with PCP. The comparison with processor sharing was added "
+        "after the ratio to PCP was 1.8.",
     ),
     panels=(4, 4),
     size=(18, 16),
@@ -164,12 +165,18 @@ def small_buffers(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim(
-    "TCP suffers at large RTTs: at 100 ms its mean is at least twice that of processor sharing"
+def large_round_trips(table: pl.DataFrame, baseline: str) -> Verdict:
+    """Judge that at 100 ms TCP's mean is at least twice that of a scheme."""
+    slow, fast = (value_at(table, RTT, MEAN, scheme, 100) for scheme in (TCP, baseline))
+    return at_least(slow / fast, 2, f"TCP's mean over that of {baseline}")
+
+
+figure.claim("TCP suffers at large RTTs: at 100 ms its mean is at least twice PCP's")(
+    partial(large_round_trips, baseline=PCP)
 )
-def large_round_trips(table: pl.DataFrame) -> Verdict:
-    slow, ideal = (value_at(table, RTT, MEAN, scheme, 100) for scheme in (TCP, SHARING))
-    return at_least(slow / ideal, 2, "TCP's mean over that of processor sharing")
+figure.claim("at 100 ms TCP's mean is at least twice that of processor sharing", stated=False)(
+    partial(large_round_trips, baseline=SHARING)
+)
 
 
 @figure.claim(

@@ -29,7 +29,7 @@ figure = Figure(
     id="e6",
     title="Later transports on PCP's network",
     source="ours: the paper has no such figure",
-    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3, "loads": FEWER_LOADS[::3]}},
+    scales=SCALES | {"quick": {**SCALES["quick"], "loads": FEWER_LOADS[::3]}},
     deviations=(
         "Each column shows one class of transports, with PCP and processor sharing. All have the "
         "paper's delayed ACKs and timeouts, and an initial window of 10 packets (RFC 6928), except "

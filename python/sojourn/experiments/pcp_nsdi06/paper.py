@@ -30,7 +30,8 @@ paper = Paper(
     deviations=(
         "The authors wrote their own simulator and no longer publish it. Its initial window, "
         "initial RTO and end of a completion time are not stated: here they are 2 packets, 1 s and "
-        "the last byte at the receiver. The numbers of its figures are not readable.",
+        "the last byte at the receiver. The numbers of its figures are not readable. The lengths "
+        "of its runs are unknown; here all schemes have the same warm-up and length.",
         "The parameters of PCP that the paper does not give, above all the size of probes and the "
         "response to queues, were chosen by a sweep with criteria of its own (`python -m "
         "sojourn.experiments.pcp_nsdi06.sweep`). Two of them are claims of E1, which that figure "
@@ -57,9 +58,9 @@ FEWER_LOADS = (0.15, 0.45, 0.75, 0.9)
 LOAD_LABEL = "load (1 = 40 Mb/s)"
 
 SCALES: dict[str, dict[str, Any]] = {
-    "smoke": {"seeds": 1, "warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
-    "quick": {"seeds": 5, "warm_up": 2000, "measured": 2000, "loads": FEWER_LOADS},
-    "paper": {"seeds": 10, "warm_up": 2000, "measured": 10_000, "loads": LOADS},
+    "smoke": {"warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
+    "quick": {"warm_up": 2000, "measured": 2000, "loads": FEWER_LOADS},
+    "paper": {"warm_up": 2000, "measured": 10_000, "loads": LOADS},
 }
 """Times are multiples of a flow's transmission, so all settings have the same number of flows."""
 
@@ -297,8 +298,8 @@ def points(table: pl.DataFrame, scheme: str, x: str) -> list[float]:
 
 
 CLOSE, CLOSE_TRIPS = 1.5, 3
-"""Bounds of "close to" and "following" router-based control: at most `CLOSE` times its mean plus
-`CLOSE_TRIPS` mean RTTs, because PCP must probe for the rate that routers report."""
+"""Bounds of "following" router-based control: at most `CLOSE` times its mean plus `CLOSE_TRIPS`
+mean RTTs, because PCP must probe for the rate that routers report."""
 
 
 def closeness(
