@@ -33,8 +33,8 @@ figure = Figure(
     source="ours, in the setting of A2 (ECN or Delay, CoNEXT 2016)",
     scales={
         "smoke": {"length": "50 ms"},
-        "quick": {"length": "200 ms", "seeds": 4},
-        "paper": {"length": "1 s", "seeds": 10},
+        "quick": {"length": "200 ms"},
+        "paper": {"length": "1 s"},
     },
     deviations=(
         "Runs last twice as long as those of A2, so that flows can finish; at the scale `quick` "

@@ -22,7 +22,7 @@ figure = Figure(
     scales={
         "smoke": {"warm_up": 10, "measured": 20},
         "quick": {"warm_up": 200, "measured": 200},
-        "paper": {"warm_up": 600, "measured": 3000, "seeds": 10},
+        "paper": {"warm_up": 600, "measured": 3000},
     },
     deviations=(
         "Runs have the same number of flows at each load; the scales of E1 have the same length of "
