@@ -31,14 +31,38 @@ pub struct Path {
     pub stamps: Stamps,
     /// Seed for random numbers of the controller.
     pub seed: u64,
-    /// State cached by the last finished flow between the same hosts.
-    pub cached_state: Option<CachedPathState>,
+    /// State cached by finished flows between the same hosts.
+    pub cached_state: CachedPathState,
 }
 
 /// State that a finished flow caches for the next flow between the same hosts (temporal sharing, RFC 9040).
 /// The cache belongs to one run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CachedPathState {
+    /// Rate of the last flow whose controller caches one.
+    pub rate: Option<CachedRate>,
+    /// SRTT and RTTVAR ([`Reliability::cached_rtt`](super::Reliability::cached_rtt)).
+    pub rtt: Option<(Duration, Duration)>,
+    /// ssthresh, in bytes ([`Reliability::cached_ssthresh`](super::Reliability::cached_ssthresh)).
+    pub ssthresh: Option<f64>,
+}
+
+impl CachedPathState {
+    /// Updates ssthresh at the end of a flow with this window and ssthresh, in bytes (Linux,
+    /// `tcp_update_metrics`).
+    pub fn update_ssthresh(&mut self, cwnd: f64, ssthresh: f64, is_recovering: bool) {
+        self.ssthresh = match self.ssthresh {
+            // A slow start without an end gives no value, but may show that the cached one is too small.
+            cached if ssthresh.is_infinite() => cached.map(|cached| cached.max(cwnd / 2.0)),
+            _ if cwnd >= ssthresh && !is_recovering => Some(ssthresh.max(cwnd / 2.0)),
+            cached => cached.map(|cached| cached.max(ssthresh)),
+        };
+    }
+}
+
+/// Rate that a finished flow caches for the next flow between the same hosts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CachedRate {
     /// Rate of the flow, in bits per second.
     pub rate: f64,
     /// Share of the rate that the next flow may use.
@@ -47,9 +71,9 @@ pub struct CachedPathState {
     pub min_one_way_delay: f64,
 }
 
-impl CachedPathState {
-    /// Returns the state with a rate that the next flow may use in full, and no delay.
-    pub fn from_rate(rate: f64) -> Self {
+impl CachedRate {
+    /// Returns a rate that the next flow may use in full, without a delay.
+    pub fn new(rate: f64) -> Self {
         Self { rate, share: 1.0, min_one_way_delay: f64::INFINITY }
     }
 }
@@ -70,7 +94,7 @@ impl Path {
             deadline: Time::NEVER,
             stamps: Stamps::Handed,
             seed: 0,
-            cached_state: None,
+            cached_state: CachedPathState::default(),
         }
     }
 }
@@ -135,8 +159,13 @@ pub trait Controller: Send {
         None
     }
 
-    /// Returns the state of the finished flow to cache for the next flow between the same hosts.
-    fn cached_state(&self) -> Option<CachedPathState> {
+    /// Returns the rate of the finished flow to cache for the next flow between the same hosts.
+    fn cached_rate(&self) -> Option<CachedRate> {
+        None
+    }
+
+    /// Returns window and ssthresh in bytes, if the controller has both.
+    fn congestion_window(&self) -> Option<(f64, f64)> {
         None
     }
 
@@ -352,6 +381,25 @@ mod tests {
             let (window, threshold) = after(reduction, cwnd, ssthresh);
             assert!((window - expected.0).abs() < 1e-9, "{reduction:?} of {cwnd}: {window}");
             assert!((threshold - expected.1).abs() < 1e-9, "{reduction:?}: {threshold}");
+        }
+    }
+
+    #[test]
+    fn the_cached_ssthresh_is_that_of_a_flow_that_left_slow_start() {
+        // Linux, `tcp_update_metrics`: the branches in its order.
+        for (cached, (cwnd, ssthresh, is_recovering), expected) in [
+            (None, (80.0, f64::INFINITY, false), None),
+            (Some(30.0), (80.0, f64::INFINITY, false), Some(40.0)),
+            (Some(50.0), (80.0, f64::INFINITY, false), Some(50.0)),
+            (Some(50.0), (25.0, 20.0, false), Some(20.0)),
+            (Some(50.0), (60.0, 20.0, false), Some(30.0)),
+            (Some(50.0), (25.0, 20.0, true), Some(50.0)),
+            (Some(15.0), (10.0, 20.0, false), Some(20.0)),
+            (None, (10.0, 20.0, false), None),
+        ] {
+            let mut state = CachedPathState { ssthresh: cached, ..CachedPathState::default() };
+            state.update_ssthresh(cwnd, ssthresh, is_recovering);
+            assert_eq!(state.ssthresh, expected, "{cached:?} {cwnd} {ssthresh}");
         }
     }
 }

@@ -243,6 +243,21 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// RTT that a flow takes from finished flows between the same hosts.
+    pub enum CachedRtt {
+        /// None.
+        None = "none",
+        /// The RTO of the first data follows from the cached SRTT, if the RTT of the handshake is smaller or
+        /// unknown; the estimator starts anew. A larger SRTT replaces the cached one, a smaller one moves it
+        /// by an eighth of the difference (Linux, `tcp_metrics.c`).
+        Linux = "linux",
+        /// SRTT and RTTVAR start with those of the last flow, so that the RTO of the SYN follows from them
+        /// (RFC 9040).
+        Rfc9040 = "rfc9040",
+    }
+}
+
 crate::parameters! {
     /// Loss recovery, retransmission timers and ACK generation.
     pub struct Reliability {
@@ -340,6 +355,14 @@ crate::parameters! {
         /// Window of a persistent connection that has sent nothing for more than an RTO, of TCP, its variants
         /// and DCTCP (Linux: halving; own choice: none).
         pub idle_restart: IdleRestart = IdleRestart::None;
+        /// RTT that a flow takes from finished flows between the same hosts: none, that of `linux`
+        /// (`tcp_no_metrics_save = 0`, the default), or that of `rfc9040`. Persistent connections use it, and
+        /// cache nothing, as they do not end.
+        pub cached_rtt: CachedRtt = CachedRtt::None;
+        /// If true, a flow starts with the ssthresh of finished flows between the same hosts, if they left
+        /// slow start (Linux, `tcp_metrics.c`, with `tcp_no_ssthresh_metrics_save = 0`; the default of Linux
+        /// is 1 since 5.6, here false). For transports with the window of TCP or DCTCP.
+        pub cached_ssthresh: bool = false;
     }
     check |reliability: &Reliability| {
         let needs = |field| Err(Problem::new(field, "needs recovery = \"selective_repeat\" or \"rack\""));

@@ -19,15 +19,15 @@ pub mod mechanism;
 pub mod recovery;
 
 pub use self::controller::{
-    Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Opened, OutgoingPacket,
-    Path, Restart, TrainPacket, WindowReduction,
+    Ack, Allowance, CachedPathState, CachedRate, CongestionSignal, Controller, Loss, Opened,
+    OutgoingPacket, Path, Restart, TrainPacket, WindowReduction,
 };
 pub use self::endpoint::external_stack::{
     Ecn, ExternalStack, NullController, OutgoingDatagram, StackEndpoint,
 };
 pub use self::mechanism::{
-    AckPolicy, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery, Reliability,
-    RtoRestart, Signalling,
+    AckPolicy, CachedRtt, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery,
+    Reliability, RtoRestart, Signalling,
 };
 
 use crate::base::units::Bytes;

@@ -28,6 +28,7 @@ mod loads;
 mod lossless;
 mod measured_interval;
 mod oracles;
+mod path_cache;
 mod pauses;
 mod pcp;
 mod priorities;

@@ -2,8 +2,9 @@
 //!
 //! Sources: Linux 6.18 (`linux`), whose TCP small queues and `fq` let flows share a port in turn; RFC 8985
 //! and RFC 9937 (RACK-TLP and PRR); RFC 2018 §4 (SACK blocks); RFC 7661 and RFC 9438 §5.8 (congestion window
-//! validation); Linux, `tcp_cwnd_restart` (restart of idle connections); Villamizar and Song, High
-//! Performance TCP in ANSNET (1994), for the buffer.
+//! validation); Linux, `tcp_cwnd_restart` (restart of idle connections); Linux, `ip-sysctl.rst`: by default
+//! connections cache their RTT (`tcp_no_metrics_save = 0`) and not ssthresh (`tcp_no_ssthresh_metrics_save =
+//! 1`); Villamizar and Song, High Performance TCP in ANSNET (1994), for the buffer.
 
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     let own = json!({
         "duplicate_acks": 3, "sack_blocks": 3, "window_validation": true, "single_reduction": true,
         "syn_fallback_rto": "3 s", "accurate_ecn_option": true, "idle_restart": "halving",
+        "cached_rtt": "linux",
     });
     add_defaults(&mut reliability, &own);
     Defaults {

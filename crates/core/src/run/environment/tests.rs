@@ -112,6 +112,8 @@ fn papers_have_the_declared_defaults() {
 #[test]
 fn flows_of_every_transport_share_their_host_in_turn_and_tcp_validates_its_window() {
     for (environment, validates) in NAMED.into_iter().zip([true, true, false]) {
+        // Connections end only in the Internet's.
+        let cached_rtt = if environment == "internet" { "linux" } else { "none" };
         for kind in controllers::Config::built_in() {
             let mut scenario = on_a_star(&json!(kind), &json!({ "environment": environment }));
             assert_eq!(scenario["host"]["service"], "fair", "{kind} in {environment}");
@@ -119,6 +121,8 @@ fn flows_of_every_transport_share_their_host_in_turn_and_tcp_validates_its_windo
             assert_eq!(reliability["window_validation"], validates, "{kind} in {environment}");
             let restart = if validates { "halving" } else { "none" };
             assert_eq!(reliability["idle_restart"], restart, "{kind} in {environment}");
+            assert_eq!(reliability["cached_rtt"], cached_rtt, "{kind} in {environment}");
+            assert_eq!(reliability["cached_ssthresh"], false, "{kind} in {environment}");
         }
     }
 }

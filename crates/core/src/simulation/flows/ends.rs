@@ -16,7 +16,7 @@ use crate::simulation::external_stacks::Datagrams;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
-use crate::transport::{Controller, StackEndpoint};
+use crate::transport::{CachedPathState, Controller, StackEndpoint};
 
 /// Sender end of a flow. Fields that ACKs access come first: with thousands of flows none of them is cached
 /// (docs/performance.md).
@@ -115,6 +115,16 @@ impl SenderEnd {
     /// Gauges of the controller or the external stack.
     pub(in crate::simulation) fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.external_stack.as_ref().map_or_else(|| self.controller.gauges(), |end| end.gauges())
+    }
+
+    /// Returns the state to cache for the next flow between the same hosts, after `cached`. A persistent
+    /// connection does not end, and an external stack has an RTT estimate of its own.
+    pub(super) fn update_cached_state(&self, mut cached: CachedPathState) -> CachedPathState {
+        cached.rate = self.controller.cached_rate().or(cached.rate);
+        if !self.is_stream && self.external_stack.is_none() {
+            self.sender.update_cached_state(&*self.controller, &mut cached);
+        }
+        cached
     }
 }
 

@@ -45,7 +45,9 @@ impl Simulation<'_> {
                 unreachable!("the numbers of a trace are few: {problem}")
             });
             self.active_senders[source as usize] -= 1;
-            if let Some(path_state) = sender_end.controller.cached_state() {
+            let cached = self.path_states.get(&(source, target)).copied().unwrap_or_default();
+            let path_state = sender_end.update_cached_state(cached);
+            if path_state != cached {
                 self.path_states.insert((source, target), path_state);
             }
             if let (Some(breakdown), Some(records)) =

@@ -192,6 +192,12 @@ impl Simulation<'_> {
         let [_, reverse] = route.both();
         let routes = self.network.routes();
         let ideal_fct = |size| routes.ideal_fct(graph, [route].into_iter(), format, size).total();
+        let transport = self.transports.of_class(spec.class);
+        let mut cached_state =
+            self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();
+        if !transport.mechanism.reliability.cached_ssthresh {
+            cached_state.ssthresh = None;
+        }
         let path = Path {
             flow: spec.id,
             line_rate: routes.line_rate(graph, route),
@@ -205,16 +211,18 @@ impl Simulation<'_> {
             deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
             stamps: self.stamps,
             seed: mix(self.seed ^ mix(spec.id)),
-            cached_state: self.path_states.get(&(spec.source, spec.target)).copied(),
+            cached_state,
         };
         let keeps_breakdown = self.network.records().is_some();
-        let transport = self.transports.of_class(spec.class);
         let trace = self.recorder.trace(spec.id);
         let ends = transport.config.stack().map(|stack| stack.connect(&path));
         let [source, target] = ends.map_or([None, None], |ends| ends.map(Some));
         let mut sender = Sender::new(spec.size, &transport.mechanism, format, now);
         if let Some((_, _, _, from_server)) = connection {
             sender.begin_stream(from_server);
+        }
+        if let Some(rtt) = cached_state.rtt {
+            sender.use_cached_rtt(rtt);
         }
         let sender_end = SenderEnd {
             number,

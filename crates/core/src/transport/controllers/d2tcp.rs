@@ -114,6 +114,10 @@ impl Controller for D2tcp {
         Allowance { is_terminated: self.deadline.is_given_up(), ..self.dctcp.allowance() }
     }
 
+    fn congestion_window(&self) -> Option<(f64, f64)> {
+        self.dctcp.congestion_window()
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.dctcp.gauges()
     }

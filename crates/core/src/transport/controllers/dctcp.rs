@@ -73,7 +73,7 @@ impl Config {
             min_window: f64::from(self.min_window) * packet,
             max_window: packets(self.max_window),
             cwnd: f64::from(self.initial_window) * packet,
-            ssthresh: packets(self.initial_ssthresh),
+            ssthresh: path.cached_state.ssthresh.unwrap_or(packets(self.initial_ssthresh)),
             alpha: self.initial_alpha,
             acked: Bytes::ZERO,
             marked: Bytes::ZERO,
@@ -136,6 +136,10 @@ impl Controller for Dctcp {
 
     fn allowance(&self) -> Allowance {
         Allowance::window(self.cwnd)
+    }
+
+    fn congestion_window(&self) -> Option<(f64, f64)> {
+        Some((self.cwnd, self.ssthresh))
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -14,8 +14,8 @@
 
 use super::timely::{SegmentRate, Segments};
 use super::{
-    Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Mechanism, Path,
-    Reliability, Transport,
+    Ack, Allowance, CachedRate, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability,
+    Transport,
 };
 use crate::base::schema::{positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
@@ -263,8 +263,8 @@ impl Controller for PacedFast {
         Allowance::rate(self.control.rate)
     }
 
-    fn cached_state(&self) -> Option<CachedPathState> {
-        self.control.cached_state()
+    fn cached_rate(&self) -> Option<CachedRate> {
+        self.control.cached_rate()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

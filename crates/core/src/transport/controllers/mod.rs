@@ -32,7 +32,7 @@ pub mod xcp;
 pub use crate::queueing::DesignRates;
 use crate::transport::unlimited;
 pub use crate::transport::{
-    Ack, AckPolicy, Allowance, CachedPathState, CongestionSignal, Controller, ExternalStack, Loss,
+    Ack, AckPolicy, Allowance, CachedRate, CongestionSignal, Controller, ExternalStack, Loss,
     MarkFeedback, Mechanism, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
     Priorities, Recovery, Reliability, Restart, Signalling, TrainPacket, Transport,
 };

@@ -10,8 +10,7 @@ use super::timely::{
     segment_base_rtt, threshold_warning,
 };
 use super::{
-    Ack, Allowance, CachedPathState, Controller, DesignRates, Mechanism, Path, Reliability,
-    Transport,
+    Ack, Allowance, CachedRate, Controller, DesignRates, Mechanism, Path, Reliability, Transport,
 };
 use crate::base::schema::{defaults, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration};
@@ -115,8 +114,8 @@ impl Controller for PatchedTimely {
         Allowance::rate(self.control.rate)
     }
 
-    fn cached_state(&self) -> Option<CachedPathState> {
-        self.control.cached_state()
+    fn cached_rate(&self) -> Option<CachedRate> {
+        self.control.cached_rate()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

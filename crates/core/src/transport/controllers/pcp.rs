@@ -5,7 +5,7 @@
 //! grow, and does not react to losses.
 
 use super::{
-    Ack, AckPolicy, Allowance, CachedPathState, Controller, Mechanism, Opened, Path, Reliability,
+    Ack, AckPolicy, Allowance, CachedRate, Controller, Mechanism, Opened, Path, Reliability,
     TrainPacket, Transport,
 };
 use crate::base::random::Random;
@@ -120,14 +120,14 @@ crate::parameters! {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let history = match self.history {
-            History::Largest | History::Last => path.cached_state,
+            History::Largest | History::Last => path.cached_state.rate,
             History::Off => None,
         };
         let min_one_way_delay = match history {
             Some(state) if self.remembers_delay => state.min_one_way_delay,
             _ => f64::INFINITY,
         };
-        let rigged = self.rigged.map(|rate| CachedPathState {
+        let rigged = self.rigged.map(|rate| CachedRate {
             rate: rate.bps(),
             share: self.share,
             min_one_way_delay,
@@ -188,7 +188,7 @@ struct Pcp {
     packet: Bytes,
     min_packet: Bytes,
     line_rate: f64,
-    history: Option<CachedPathState>,
+    history: Option<CachedRate>,
     /// Smoothed RTT.
     srtt: Duration,
     /// Minimum increment.
@@ -276,7 +276,7 @@ impl Pcp {
     }
 
     /// True if history was right; none if the flow has not tried it.
-    fn was_right(&self, history: CachedPathState) -> Option<bool> {
+    fn was_right(&self, history: CachedRate) -> Option<bool> {
         let first_passed = self.first_passed?;
         Some(match self.config.accuracy {
             Accuracy::FirstProbe => first_passed,
@@ -358,7 +358,7 @@ impl Controller for Pcp {
         }
     }
 
-    fn cached_state(&self) -> Option<CachedPathState> {
+    fn cached_rate(&self) -> Option<CachedRate> {
         let rate = match self.config.history {
             History::Largest => self.largest_rate,
             History::Last => self.base_rate,
@@ -371,9 +371,9 @@ impl Controller for Pcp {
         };
         let min_one_way_delay = self.compensation.min_delay();
         if rate > 0.0 {
-            Some(CachedPathState { rate, share, min_one_way_delay })
+            Some(CachedRate { rate, share, min_one_way_delay })
         } else {
-            self.history.map(|history| CachedPathState { share, min_one_way_delay, ..history })
+            self.history.map(|history| CachedRate { share, min_one_way_delay, ..history })
         }
     }
 

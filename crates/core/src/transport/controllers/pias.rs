@@ -98,6 +98,10 @@ impl Controller for Pias {
         Header::Priority(passed as u64)
     }
 
+    fn congestion_window(&self) -> Option<(f64, f64)> {
+        self.dctcp.congestion_window()
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.dctcp.gauges()
     }

@@ -4,8 +4,8 @@
 //! weight of the moving average: the authors' code fragment has 0.02, [ecndelay16] 0.875, marked as unsure.
 
 use super::{
-    Ack, AckPolicy, Allowance, CachedPathState, Controller, DesignRates, Mechanism, PacingPolicy,
-    Path, Reliability, Transport,
+    Ack, AckPolicy, Allowance, CachedRate, Controller, DesignRates, Mechanism, PacingPolicy, Path,
+    Reliability, Transport,
 };
 use crate::base::schema::{
     Problem, defaults, not_negative, positive, positive_fraction, positive_if_given,
@@ -255,7 +255,7 @@ impl SegmentRate {
             Start::FairShare => fair_share,
             Start::LineRate => line_rate,
             Start::Remembered => {
-                path.cached_state.map_or(fair_share, |state| state.rate * state.share)
+                path.cached_state.rate.map_or(fair_share, |state| state.rate * state.share)
             }
         };
         // The last packet of a burst queues behind the others only if packets are stamped when handed over.
@@ -298,8 +298,8 @@ impl SegmentRate {
     }
 
     /// Rate that the next flow between the same hosts may start at.
-    pub(super) fn cached_state(&self) -> Option<CachedPathState> {
-        self.shares_rate.then_some(CachedPathState::from_rate(self.rate))
+    pub(super) fn cached_rate(&self) -> Option<CachedRate> {
+        self.shares_rate.then_some(CachedRate::new(self.rate))
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -380,8 +380,8 @@ impl Controller for Timely {
         Allowance::rate(self.control.rate)
     }
 
-    fn cached_state(&self) -> Option<CachedPathState> {
-        self.control.cached_state()
+    fn cached_rate(&self) -> Option<CachedRate> {
+        self.control.cached_rate()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -1,7 +1,7 @@
 //! RTT estimation and the retransmission timeout (RTO; RFC 6298).
 
 use crate::base::units::{Duration, Time};
-use crate::transport::Reliability;
+use crate::transport::{CachedRtt, Reliability};
 
 /// Returns the smoothed RTT after a new sample (RFC 6298 §2.3, alpha = 1/8).
 pub fn smooth(smoothed: Option<Duration>, rtt: Duration) -> Duration {
@@ -15,8 +15,17 @@ pub struct RttEstimator {
     estimate: Option<(Duration, Duration)>,
     /// Doublings of the RTO since the last sample.
     backoff: u32,
-    /// True if SYNs were lost and the handshake gave no sample.
-    has_syn_fallback: bool,
+    /// SRTT that finished flows between the same hosts cached; zero for none.
+    cached: Duration,
+    /// RTO of the first data, until it gives a sample; zero for that of the estimate.
+    first_rto: Duration,
+}
+
+/// Returns the RTO of an SRTT and an RTTVAR (RFC 6298 §2.3).
+fn rto((smoothed, variation): (Duration, Duration), reliability: &Reliability) -> Duration {
+    // With a constant RTT and no minimum margin, the RTO would expire when the ACK arrives.
+    let min_margin = reliability.clock_granularity.max(reliability.timer_granularity);
+    (smoothed + (variation * 4).max(min_margin)).max(reliability.min_rto)
 }
 
 impl RttEstimator {
@@ -36,6 +45,34 @@ impl RttEstimator {
             }
         });
         self.backoff = 0;
+        self.first_rto = Duration::ZERO;
+    }
+
+    /// Starts with the SRTT and RTTVAR that finished flows between the same hosts cached.
+    pub fn start_with(&mut self, cached: (Duration, Duration), reliability: &Reliability) {
+        match reliability.cached_rtt {
+            CachedRtt::None => {}
+            CachedRtt::Linux => self.cached = cached.0,
+            CachedRtt::Rfc9040 => self.estimate = Some(cached),
+        }
+    }
+
+    /// Updates the SRTT and RTTVAR to cache at the end of a flow.
+    pub fn update_cached(
+        &self,
+        cached: &mut Option<(Duration, Duration)>,
+        reliability: &Reliability,
+    ) {
+        *cached = match (reliability.cached_rtt, self.estimate) {
+            (CachedRtt::None, _) => return,
+            // The last RTO has had no sample since.
+            _ if self.backoff > 0 => None,
+            (CachedRtt::Linux, Some((smoothed, variation))) => {
+                let excess = cached.map_or(0, |(cached, _)| cached.0.saturating_sub(smoothed.0));
+                Some((smoothed + Duration(excess - excess / 8), variation))
+            }
+            (_, estimate) => estimate,
+        };
     }
 
     /// Returns the smoothed RTT, after the first sample.
@@ -43,11 +80,18 @@ impl RttEstimator {
         self.estimate.map(|(smoothed, _)| smoothed)
     }
 
-    /// Records the end of a handshake without a sample. RFC 6298 §5.7: data starts with an RTO of its own.
-    pub fn fall_back(&mut self, reliability: &Reliability) {
-        if reliability.syn_fallback_rto.is_some() {
-            (self.has_syn_fallback, self.backoff) = (true, 0);
-        }
+    /// Sets the RTO of the first data at the end of the handshake: that of a cached SRTT (Linux,
+    /// `tcp_init_metrics`), or, if lost SYNs left the handshake without a sample, one of its own (RFC 6298
+    /// §5.7).
+    pub fn on_established(&mut self, reliability: &Reliability) {
+        let first_rto = match reliability.syn_fallback_rto {
+            _ if self.cached > self.smoothed().unwrap_or_default() => {
+                rto((self.cached, self.cached / 2), reliability)
+            }
+            Some(fallback) if self.estimate.is_none() => reliability.initial_rto.max(fallback),
+            _ => return,
+        };
+        (self.first_rto, self.backoff) = (first_rto, 0);
     }
 
     /// Doubles the RTO until the next sample (RFC 6298 §5.5).
@@ -57,22 +101,14 @@ impl RttEstimator {
 
     /// Returns the current RTO.
     pub fn timeout(&self, reliability: &Reliability) -> Duration {
-        let Reliability { initial_rto, min_rto, max_rto, clock_granularity, .. } = *reliability;
+        let Reliability { initial_rto, max_rto, .. } = *reliability;
         if let Some(fixed) = reliability.fixed_rto {
             return fixed;
         }
         let base = match self.estimate {
-            None if self.has_syn_fallback => {
-                initial_rto.max(reliability.syn_fallback_rto.unwrap_or_default())
-            }
+            None if self.first_rto > Duration::ZERO => self.first_rto,
             None => initial_rto,
-            Some((smoothed, variation)) => {
-                // With a constant RTT and no minimum margin, the RTO would expire when the ACK
-                // arrives.
-                let min_margin = reliability.timer_granularity;
-                let margin = (variation * 4).max(clock_granularity).max(min_margin);
-                (smoothed + margin).max(min_rto)
-            }
+            Some(estimate) => rto(estimate, reliability).max(self.first_rto),
         };
         Duration((base.0 << self.backoff).min(max_rto.0.max(base.0)))
     }
@@ -159,5 +195,69 @@ mod tests {
         let mut rtt = tests::rtt(MS(100));
         (0..200).for_each(|_| rtt.sample(at(5), at(6)));
         assert_eq!(rtt.timeout(), MS(100 + 100));
+    }
+
+    #[test]
+    fn a_cached_rtt_sets_the_rto_of_the_first_data_as_in_linux() {
+        // The RTO of an SRTT of 300 ms after its first sample, until data gives a sample.
+        let cached = |cached_rtt, cached_ms| {
+            let mut rtt = bench(Reliability {
+                cached_rtt,
+                syn_fallback_rto: Some(MS(3000)),
+                ..rtt(Duration::ZERO).reliability
+            });
+            rtt.estimator.start_with((MS(cached_ms), MS(cached_ms / 4)), &rtt.reliability);
+            rtt
+        };
+        let mut larger = cached(CachedRtt::Linux, 300);
+        assert_eq!(larger.timeout(), MS(1000));
+        larger.sample(at(0), at(100));
+        larger.estimator.on_established(&larger.reliability);
+        assert_eq!(larger.timeout(), MS(300 + 4 * 150));
+        larger.estimator.back_off();
+        assert_eq!(larger.timeout(), MS(2 * 900));
+        larger.sample(at(100), at(180));
+        // RTTVAR is (3 * 50 + 20) / 4 ms, and SRTT (7 * 100 + 80) / 8 ms.
+        assert_eq!(larger.timeout(), Duration::from_micros(97_500 + 4 * 42_500));
+        // A smaller one does not count after a sample, but replaces the fallback without one.
+        let mut smaller = cached(CachedRtt::Linux, 80);
+        smaller.estimator.on_established(&smaller.reliability);
+        assert_eq!(smaller.timeout(), MS(80 + 4 * 40));
+        smaller.sample(at(0), at(100));
+        smaller.estimator.on_established(&smaller.reliability);
+        assert_eq!(smaller.timeout(), MS(100 + 4 * 50));
+        // RFC 9040: SRTT and RTTVAR are those of the last flow from the SYN on, whether it gives a sample.
+        let mut whole = cached(CachedRtt::Rfc9040, 80);
+        assert_eq!(whole.timeout(), MS(80 + 4 * 20));
+        whole.estimator.on_established(&whole.reliability);
+        assert_eq!(whole.timeout(), MS(80 + 4 * 20));
+        assert_eq!(cached(CachedRtt::None, 80).timeout(), MS(1000));
+    }
+
+    #[test]
+    fn flows_update_the_cached_rtt_at_their_end() {
+        let update = |cached_rtt, cached_ms: Option<u64>, backoffs: u32| {
+            let mut rtt = bench(Reliability { cached_rtt, ..rtt(Duration::ZERO).reliability });
+            rtt.sample(at(0), at(80));
+            (0..backoffs).for_each(|_| rtt.estimator.back_off());
+            let mut cached = cached_ms.map(|ms| (MS(ms), MS(1)));
+            rtt.estimator.update_cached(&mut cached, &rtt.reliability);
+            cached
+        };
+        for (cached_rtt, cached_ms, expected) in [
+            (CachedRtt::None, Some(160), Some((MS(160), MS(1)))),
+            (CachedRtt::Linux, None, Some((MS(80), MS(40)))),
+            (CachedRtt::Linux, Some(40), Some((MS(80), MS(40)))),
+            // An eighth of the difference.
+            (CachedRtt::Linux, Some(160), Some((MS(150), MS(40)))),
+            (CachedRtt::Rfc9040, Some(160), Some((MS(80), MS(40)))),
+        ] {
+            assert_eq!(update(cached_rtt, cached_ms, 0), expected, "{cached_rtt:?} {cached_ms:?}");
+        }
+        assert_eq!(update(CachedRtt::Linux, Some(160), 1), None);
+        let mut cached = Some((MS(160), MS(1)));
+        let linux = Reliability { cached_rtt: CachedRtt::Linux, ..defaults() };
+        RttEstimator::default().update_cached(&mut cached, &linux);
+        assert_eq!(cached, None);
     }
 }

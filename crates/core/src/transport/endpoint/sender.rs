@@ -5,6 +5,7 @@
 
 mod byte_stream;
 mod losses;
+mod path_cache;
 mod window_use;
 
 use std::sync::Arc;
@@ -484,9 +485,8 @@ impl Sender {
         let syn_was_lost = self.timeouts > self.mechanism.reliability.forgiven_syns;
         if self.has_timestamps() || self.timeouts == 0 {
             self.add_rtt_sample(packet.sent_at, now);
-        } else {
-            self.rtt.fall_back(&self.mechanism.reliability);
         }
+        self.rtt.on_established(&self.mechanism.reliability);
         self.probed_at = now;
         let feedback = packet.header().feedback();
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });

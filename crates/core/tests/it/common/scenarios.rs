@@ -437,6 +437,7 @@ pub fn scenario(seed: u64) -> Value {
     }
     share_hosts(&mut scenario, seed);
     share_connections(&mut scenario, seed);
+    cache_path_values(&mut scenario, seed);
     expire_pauses(&mut scenario, seed);
     scenario
 }
@@ -461,13 +462,23 @@ fn share_hosts(scenario: &mut Value, seed: u64) {
             scenario["host_queue"] = discipline(random);
         }
     }
-    let validates = json!(random.below(2) == 0);
+    reliability_of(scenario)["window_validation"] = json!(random.below(2) == 0);
+}
+
+/// Returns the reliability of the transport, or of the transport that it extends.
+fn reliability_of(scenario: &mut Value) -> &mut Value {
     let transport = &mut scenario["transport"];
-    let dctcp = transport.get_mut("dctcp").map(|dctcp| &mut dctcp["reliability"]);
-    match dctcp {
-        Some(reliability) => reliability["window_validation"] = validates,
-        None => transport["reliability"]["window_validation"] = validates,
-    }
+    let transport =
+        if transport.get("dctcp").is_some() { &mut transport["dctcp"] } else { transport };
+    &mut transport["reliability"]
+}
+
+/// Selects the path values that finished flows cache for later ones.
+fn cache_path_values(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/path_values");
+    let reliability = reliability_of(scenario);
+    reliability["cached_rtt"] = pick(random, &["none", "linux", "rfc9040"]).into();
+    reliability["cached_ssthresh"] = json!(random.below(2) == 0);
 }
 
 /// Lets flows share persistent connections, in a quarter of the scenarios whose transports can.

@@ -127,13 +127,17 @@ pub struct WindowController<L> {
 impl<L: WindowLaw> WindowController<L> {
     /// State of a new flow.
     pub fn new(window: &Window, law: L, path: &Path) -> Self {
+        let packet = path.format.payload.0 as f64;
         let packets = |count: Option<u32>| count.map_or(f64::INFINITY, f64::from);
         Self {
             law,
-            packet: path.format.payload.0 as f64,
+            packet,
             cwnd: f64::from(window.initial),
             initial_window: f64::from(window.initial),
-            ssthresh: packets(window.initial_ssthresh),
+            ssthresh: path
+                .cached_state
+                .ssthresh
+                .map_or(packets(window.initial_ssthresh), |bytes| bytes / packet),
             max_window: packets(window.max),
             max_ssthresh: packets(window.max_ssthresh),
             count_limit: window.count_limit,
@@ -242,6 +246,10 @@ impl<L: WindowLaw> Controller for WindowController<L> {
     fn allowance(&self) -> Allowance {
         // Rounding up half a byte lets through a packet that the window just holds.
         Allowance::window(self.cwnd * self.packet + 0.5)
+    }
+
+    fn congestion_window(&self) -> Option<(f64, f64)> {
+        Some((self.cwnd * self.packet, self.ssthresh * self.packet))
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::schema::Parameter;
+use crate::transport::CachedPathState;
 use crate::transport::fixture::ACK;
 use serde_json::{Value, json};
 
@@ -105,19 +106,20 @@ fn the_integral_term_uses_the_deviation_from_the_reference() {
 
 #[test]
 fn a_remembered_start_uses_the_final_rate_of_the_last_flow() {
-    let starts = |start: &str, cached_state: Option<CachedPathState>| {
+    let starts = |start: &str, rate: Option<CachedRate>| {
         let segments = json!({ "segments": { "start": start } });
+        let cached_state = CachedPathState { rate, ..CachedPathState::default() };
         let mut flow =
             Config::read(&segments).unwrap().controller(&Path { cached_state, ..path() });
         rates(&mut *flow, &[40.0]);
-        (flow.gauges()[0].1 / 1e6, flow.cached_state().map(|state| state.rate / 1e6))
+        (flow.gauges()[0].1 / 1e6, flow.cached_rate().map(|state| state.rate / 1e6))
     };
-    let cached_state = Some(CachedPathState::from_rate(70e6));
+    let cached_rate = Some(CachedRate::new(70e6));
     // An equal share of 10 Gb/s, or the remembered rate; and 10 Mb/s more.
     assert_eq!(starts("remembered", None), (1260.0, Some(1260.0)));
-    assert_eq!(starts("remembered", cached_state), (80.0, Some(80.0)));
-    assert_eq!(starts("fair_share", cached_state), (1260.0, None));
-    assert_eq!(starts("line_rate", cached_state), (10_000.0, None));
+    assert_eq!(starts("remembered", cached_rate), (80.0, Some(80.0)));
+    assert_eq!(starts("fair_share", cached_rate), (1260.0, None));
+    assert_eq!(starts("line_rate", cached_rate), (10_000.0, None));
 }
 
 #[test]
