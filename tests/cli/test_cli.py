@@ -205,6 +205,26 @@ def test_a_comparison_is_printed_and_plotted(
     assert printed.count("dcqcn") >= 2
 
 
+@pytest.mark.parametrize("command", [["compare"], ["explain", "--alone"]])
+def test_parameters_that_a_variation_drops_are_named_once(
+    command: list[str],
+    scenario_file: Path,
+    directory: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = 'transport = { kind = "dctcp", gain = 0.1 }'
+    text = SCENARIO_FILE.replace('transport = "dctcp"', own)
+    scenario_file.write_text(text, encoding="utf-8")
+    vary = ["--vary", "transport=dctcp,tcp", "--out", "out"]
+    assert cli.invoke([command[0], str(scenario_file), *command[1:], *vary]) == 0
+    printed = capsys.readouterr().out
+    line = (
+        "warning: transport: parameters of dctcp that the scenario sets are dropped for tcp: gain; "
+        "dctcp keeps them\n"
+    )
+    assert printed.count(line) == printed.count("dropped") == 1
+
+
 def test_means_that_have_not_converged_give_one_warning_each(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,24 @@ def test_the_same_kind_keeps_its_parameters() -> None:
     assert override({"transport": "dctcp"}, {"transport.gain": 0.1}) == base
 
 
+def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
+    base = SCENARIO | {"transport": {"kind": "dctcp", "gain": 0.1, "min_window": 2}}
+    warning = (
+        "warning: transport: parameters of dctcp that the scenario sets are dropped for dcqcn, "
+        "swift: gain, min_window"
+    )
+    dropped = overrides.dropped_parameters
+    assert dropped(base, {"transport": ["dcqcn", "swift"]}) == [warning]
+    assert dropped(base, {"transport.kind": ["dcqcn", "swift"]}) == [warning]
+    tables = [{"kind": "dctcp", "gain": 0.2}, {"kind": "dcqcn"}, "dcqcn", "swift"]
+    assert dropped(base, {"transport": tables}) == [f"{warning}; dctcp keeps them"]
+    assert dropped(base, {"transport": ["dctcp", {"gain": 0.3}], "load": [0.2]}) == []
+    assert dropped(SCENARIO, {"transport": ["dctcp", "swift"]}) == []
+    # A field that only the other variation's transport has.
+    assert dropped(base, {"transport": ["swift"], "max_mdf": [0.4]})[0].startswith(warning[:60])
+    assert dropped(base, {"queue": ["none"]}) == []
+
+
 def test_none_is_replaced_by_a_table() -> None:
     assert override({"samples": "none"}, {"samples.queues": ["a->b"]}) == {
         "samples": {"queues": ["a->b"]}

@@ -99,7 +99,10 @@ def compare(
     written += write_differences(differences, out) + outputs.write_index(runs, out)
     written += outputs.write_flows(runs, out) if flows else []
     console.console.print(*tables.comparison_tables(table), sep="\n")
-    for line in tables.comparison_notes(table, runs, median=median):
+    for line in (
+        *tables.comparison_notes(table, runs, median=median),
+        *overrides.dropped_parameters(base, variations),
+    ):
         print(line)
     console.show(paired_tables.tables(paired))
     _, parts = comparison.split_parts(table)

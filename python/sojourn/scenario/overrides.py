@@ -56,6 +56,9 @@ def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
     An entry of a list is named by its index, `workload.parts.1.size`, and a part of a mixed
     workload also by the class of its flows, `workload.incast.size`.
 
+    Parameters belong to the `kind` of their component: those of `base` are kept if the kind stays,
+    also if the change is only its name, and dropped if the kind changes.
+
     >>> override({"transport": {"kind": "dctcp"}}, {"transport.gain": 0.1})
     {'transport': {'kind': 'dctcp', 'gain': 0.1}}
     """
@@ -199,6 +202,34 @@ def check_schemes(scenario: Mapping[str, Any]) -> Scenario:
         for name, scheme in complete.items()
     }
     return {**common, SCHEMES: different}
+
+
+def dropped_parameters(
+    base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]
+) -> list[str]:
+    """Return a warning for each variation of a kind whose parameters `base` sets."""
+    (_, scenario), *_ = schemes_of(base)
+    lines = []
+    for name, varied in variations.items():
+        try:
+            path = fields.find(scenario, name).removesuffix(".kind")
+        except ScenarioError:
+            # A field of a component that another variation selects.
+            continue
+        component = fields.value_at(scenario, path)
+        if not (isinstance(component, Mapping) and len(component) > 1 and "kind" in component):
+            continue
+        kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in varied]
+        unchanged = (None, "none", component["kind"])
+        names = [str(kind) for kind in dict.fromkeys(kinds) if kind not in unchanged]
+        if names:
+            dropped = ", ".join(key for key in component if key != "kind")
+            kept = f"; {component['kind']} keeps them" if component["kind"] in kinds else ""
+            lines.append(
+                f"warning: {path}: parameters of {component['kind']} that the scenario sets are "
+                f"dropped for {', '.join(names)}: {dropped}{kept}"
+            )
+    return lines
 
 
 def labels_of(given: Sequence[Any]) -> list[Any]:
