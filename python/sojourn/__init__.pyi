@@ -3,6 +3,7 @@
 Public are names imported `as` themselves, and the aliases at the end.
 """
 
+from . import learn as learn
 from . import tune as tune
 from ._core import VERSION
 from ._core import Ack as Ack

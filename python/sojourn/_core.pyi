@@ -295,10 +295,11 @@ class Monitor:
     reads it by `close`. Without `on_ack` such a controller costs little.
     """
 
-    def close(self, now_s: float, allowed_packets: float = 0.0) -> Interval:
+    def close(self, now_s: float, allowed_packets: float = ...) -> Interval:
         """End the current interval at `now_s`, start the next, and return the ended one.
 
-        `allowed_packets` is the controller's allowance; it is copied to the interval.
+        `allowed_packets` is the controller's allowance; it is copied to the interval. Raises
+        `ValueError` if `now_s` is before the begin of the interval.
         """
 
 @final

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt};
+use pyo3::types::{PyFloat, PyInt, PyMapping};
 use pyo3::{intern, pyclass, pymethods};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::{Parameter, Problem};
@@ -172,9 +172,27 @@ pub(crate) struct Allowance {
 #[pymethods]
 impl Allowance {
     #[new]
-    #[pyo3(signature = (window_bytes=f64::INFINITY, rate_bps=None, *, gives_up=false))]
-    fn new(window_bytes: f64, rate_bps: Option<f64>, gives_up: bool) -> Self {
-        Self { window_bytes, rate_bps, gives_up }
+    #[pyo3(signature = (window_bytes=Number(f64::INFINITY), rate_bps=None, *, gives_up=false))]
+    fn new(window_bytes: Number, rate_bps: Option<Number>, gives_up: bool) -> Self {
+        Self { window_bytes: window_bytes.0, rate_bps: rate_bps.map(|rate| rate.0), gives_up }
+    }
+}
+
+/// A number from Python: a float, an integer, or an array or tensor with one element.
+#[derive(Clone, Copy)]
+pub(crate) struct Number(pub(crate) f64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+            return value.extract().map(Self);
+        }
+        let py = value.py();
+        let is_number = value.hasattr(intern!(py, "item"))?;
+        let number = is_number.then(|| value.call_method0(intern!(py, "item"))).transpose()?;
+        number.map_or_else(|| value.extract(), |number| number.extract()).map(Self)
     }
 }
 
@@ -204,6 +222,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// Returns an error if the run has been requested to stop. Controllers are then called no more: the core
+    /// polls for requests only once in many events, and every call may take long.
+    fn check_stop(&self) -> PyResult<()> {
+        if self.run_control.is_stopped() { Err(PyKeyboardInterrupt::new_err(())) } else { Ok(()) }
+    }
+
     /// Returns the results of the run, or the error of the controller that failed first, even if the run
     /// finished before it could be stopped.
     pub(crate) fn check(
@@ -214,7 +238,11 @@ impl Failure {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((problem, cause)) = first else { return results.map_err(to_python) };
         let problem = to_python(problem);
-        let traced = py.import("sojourn.scenario.controller_files")?.getattr("format_traceback")?;
+        if cause.is_instance_of::<PyKeyboardInterrupt>(py) {
+            return Err(problem);
+        }
+        let traced =
+            py.import("sojourn.scenario.controller_source")?.getattr("format_traceback")?;
         let note = traced.call1((cause.into_value(py),))?;
         problem.value(py).call_method1("add_note", (note,))?;
         Err(problem)
@@ -245,13 +273,18 @@ impl Class {
     ) -> PyResult<Self> {
         let module = py.import("sojourn.scenario.controller_files")?;
         let file = &config.controller.file;
+        let files: Vec<(&str, &str)> =
+            config.files.iter().map(|file| (&*file.name, &*file.text)).collect();
         let parameters = config.parameters.show().to_string();
-        let opened =
-            module.call_method1("load_factory", (&file.name, &*file.text, parameters, field))?;
+        let opened = module
+            .call_method1("load_factory", (&file.name, &*file.text, files, parameters, field))?;
         let (factory, handlers) = opened.extract()?;
         Ok(Self {
             factory,
-            format_error: module.getattr("format_error")?.unbind(),
+            format_error: py
+                .import("sojourn.scenario.controller_source")?
+                .getattr("format_error")?
+                .unbind(),
             field: format!("{field}.controller"),
             is_paced: config.burst.is_some(),
             handlers,
@@ -261,10 +294,15 @@ impl Class {
         })
     }
 
-    /// Records the first error of a controller and stops the run.
+    /// Records the first error of a controller and stops the run. If a request has stopped the run before,
+    /// the request is the error.
     fn fail(&self, py: Python<'_>, flow: u64, now: Time, error: PyErr) {
         let mut first = self.failure.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_some() {
+            return;
+        }
+        if self.failure.run_control.is_stopped() {
+            *first = Some((self.failure.run_control.problem(), error));
             return;
         }
         let line = self.format_error.call1(py, (error.clone_ref(py).into_value(py),));
@@ -347,6 +385,7 @@ impl Methods {
         class: &Class,
         path: &transport::Path,
     ) -> PyResult<(Self, Option<SharedCounts>)> {
+        class.failure.check_stop()?;
         let instance = class.factory.bind(py).call0()?;
         let path = Bound::new(py, Path(path.clone(), OnceLock::new()))?;
         instance.call_method1(intern!(py, "on_start"), (&path,))?;
@@ -413,6 +452,7 @@ impl PythonController {
         let Some(methods) = &self.methods else { return };
         let Some(method) = handler(methods) else { return };
         let decision = Python::attach(|py| {
+            self.class.failure.check_stop()?;
             call(py, method, &self.class)?;
             self.query(py, methods, now)
         });
@@ -423,9 +463,12 @@ impl PythonController {
     fn query(&self, py: Python<'_>, methods: &Methods, now: Time) -> PyResult<Decision> {
         let allowance = self.read_allowance(&methods.allowance.bind(py).call0()?)?;
         let Some(next_timer) = &methods.next_timer else { return Ok((allowance, Time::NEVER)) };
-        let timer = match next_timer.bind(py).call0()?.extract::<Option<f64>>()? {
-            None => Time::NEVER,
-            Some(seconds) => timer_not_before(now, seconds)?,
+        let result = next_timer.bind(py).call0()?;
+        let timer = if result.is_none() {
+            Time::NEVER
+        } else {
+            let wanted = "next_timer: must return seconds or None";
+            timer_not_before(now, number_of(&result, wanted)?)?
         };
         Ok((allowance, timer))
     }
@@ -441,15 +484,10 @@ impl PythonController {
 
     /// Converts the result of `allowance()`: an `Allowance`, or a number for a window in bytes.
     fn read_allowance(&self, value: &Bound<'_, PyAny>) -> PyResult<transport::Allowance> {
-        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-            let window = non_negative("allowance: a window", "bytes", value.extract()?)?;
-            return Ok(transport::Allowance::window(window));
-        }
         let Ok(value) = value.cast::<Allowance>() else {
-            let kind = value.get_type().name()?;
-            let message =
-                format!("allowance: must return a window in bytes or an Allowance, not {kind}");
-            return Err(PyTypeError::new_err(message));
+            let wanted = "allowance: must return a window in bytes or an Allowance";
+            let window = non_negative("allowance: a window", "bytes", number_of(value, wanted)?)?;
+            return Ok(transport::Allowance::window(window));
         };
         let value = value.get();
         let window = non_negative("allowance: window_bytes", "bytes", value.window_bytes)?;
@@ -473,11 +511,18 @@ impl PythonController {
         py: Python<'_>,
         gauges: &Py<PyAny>,
     ) -> PyResult<Vec<(&'static str, f64)>> {
+        self.class.failure.check_stop()?;
         let result = gauges.bind(py).call0()?;
-        let table: &Bound<'_, PyDict> = result.cast()?;
+        let wanted = "gauges: must return a dictionary of names and numbers";
+        let table = result.cast::<PyMapping>().map_err(|_| wrong_type(&result, wanted))?;
         let values: Vec<(String, f64)> = table
+            .items()?
             .iter()
-            .map(|(name, value)| Ok((name.extract()?, value.extract()?)))
+            .map(|item| {
+                let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+                let text = name.extract().map_err(|_| wrong_type(&name, wanted))?;
+                Ok((text, number_of(&value, wanted)?))
+            })
             .collect::<PyResult<_>>()?;
         let names = self
             .class
@@ -494,6 +539,19 @@ impl PythonController {
     }
 }
 
+/// Returns the number that a method returned; another value is an error that begins with `wanted`.
+fn number_of(value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<f64> {
+    value.extract().map(|Number(number)| number).map_err(|_| wrong_type(value, wanted))
+}
+
+fn wrong_type(value: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
+    let kind =
+        value.get_type().name().map_or_else(|_| "another type".into(), |name| name.to_string());
+    let shape = value.getattr("shape").ok().and_then(|shape| shape.str().ok());
+    let shape = shape.map(|shape| format!(" of shape {shape}")).unwrap_or_default();
+    PyTypeError::new_err(format!("{wanted}, not {kind}{shape}"))
+}
+
 /// Returns `number` if it is zero or more.
 fn non_negative(name: &str, unit: &str, number: f64) -> PyResult<f64> {
     if number >= 0.0 {
@@ -507,7 +565,7 @@ fn non_negative(name: &str, unit: &str, number: f64) -> PyResult<f64> {
 fn timer_not_before(now: Time, seconds: f64) -> PyResult<Time> {
     // A float represents every picosecond up to 2000 seconds.
     let time = Time((seconds * 1e12).round() as u64);
-    if time >= now {
+    if time >= now && seconds >= 0.0 {
         return Ok(time);
     }
     let message =

@@ -106,7 +106,10 @@ impl Prepared {
             sojourn_quic::provide(scenario);
             controllers::provide(py, scenario, &control)
         });
-        let (failure, calls_python) = provided?;
+        // Loading a class may take long, so a request to stop may interrupt it.
+        let (failure, calls_python) = provided.map_err(|error| {
+            if control.is_stopped() { to_python(control.problem()) } else { error }
+        })?;
         let threads = if calls_python { 1 } else { threads };
         let results = py.detach(|| prepared.run(threads, &control));
         results_dict(py, failure.check(py, results)?)

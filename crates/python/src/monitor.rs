@@ -3,9 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use sojourn_core::transport::{Ack, Path};
+
+use super::controllers::Number;
 
 /// Declares the class `Interval`: its fields are attributes, constructor arguments and pickled state.
 macro_rules! interval {
@@ -139,13 +142,21 @@ impl Monitor {
     /// End the interval now, begin the next one, and return the ended interval.
     ///
     /// The controller passes its allowance during the interval, in full packets, which the interval stores.
-    #[pyo3(signature = (now_s, allowed_packets=0.0))]
-    fn close(&self, now_s: f64, allowed_packets: f64) -> Interval {
+    #[pyo3(signature = (now_s, allowed_packets=Number(0.0)))]
+    fn close(&self, now_s: Number, allowed_packets: Number) -> PyResult<Interval> {
+        let (Number(now_s), Number(allowed_packets)) = (now_s, allowed_packets);
         let mut counts = self.counts.lock();
+        if !(now_s >= counts.begin_s && now_s.is_finite()) {
+            let begin_s = counts.begin_s;
+            let message = format!(
+                "close: now_s must not be before the begin of the interval, {begin_s} s, not {now_s}"
+            );
+            return Err(PyValueError::new_err(message));
+        }
         let next = Counts::next_interval(&counts, now_s);
         let counts = std::mem::replace(&mut *counts, next);
         let Path { flow, start, base_rtt, line_rate, format, .. } = &self.path;
-        Interval {
+        Ok(Interval {
             flow: *flow,
             start_s: start.seconds(),
             begin_s: counts.begin_s,
@@ -164,7 +175,7 @@ impl Monitor {
             line_rate_bps: line_rate.bps(),
             packet_bytes: format.full().0,
             payload_bytes: format.payload.0,
-        }
+        })
     }
 }
 

@@ -14,6 +14,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.runs.results import sample_table
 from sojourn.scenario.encoding import as_json
+from sojourn.scenario.reading import with_files
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def fluid(model: Mapping[str, Any]) -> Fluid:
     >>> fluid({"model": "patched_timely", "flows": 2}).fixed_point["queue_bytes"]
     78125.0
     """
-    columns = _core.fluid(as_json(model))
+    columns = _core.fluid(as_json(with_files(model)))
     summary: dict[str, Any] = json.loads(columns["summary"])
     return Fluid(
         samples=sample_table(columns),

@@ -19,7 +19,7 @@ A scenario file names the class as `"gentle.py:Gentle"`; Python passes `Gentle(g
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, dataclass_transform
 
 from sojourn._core import Ack, Allowance, Loss, Opened, Path
@@ -55,8 +55,14 @@ class Controller:
     call.
 
     Times are in seconds, sizes in bytes and rates in bits per second. An exception or an invalid
-    return value stops the run. For reproducible runs, random numbers must come from a generator
-    seeded with `path.seed`.
+    return value stops the run.
+
+    A run is a function of its scenario, which contains the file of the class, the modules next to
+    it that it imports by their names (`import helper`), and the `files` that the class lists. These
+    are part of the cache key. Each run executes them anew in a folder of their own, where
+    `pathlib.Path(__file__).with_name("weights.npy")` is the listed file. Installed modules, the
+    clock, and files elsewhere are not part of the scenario: a controller must not depend on what
+    they change. Random numbers must come from a generator seeded with `path.seed`.
     """
 
     ecn: ClassVar[bool] = False
@@ -77,6 +83,8 @@ class Controller:
     """Default queue of hosts' ports."""
     reliability: ClassVar[Mapping[str, Any]] = {}
     """Default reliability, as in scenarios: loss recovery, timeouts, handshake."""
+    files: ClassVar[Sequence[str]] = ()
+    """Files in the folder of the class that it reads, such as weights, as a literal."""
 
     # A scenario with an unknown parameter is an error.
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
@@ -84,7 +92,10 @@ class Controller:
     def __init_subclass__(cls, **options: Any) -> None:
         """Turn every derived class into a dataclass."""
         super().__init_subclass__(**options)
+        documentation = cls.__doc__
         dataclasses.dataclass(kw_only=True, eq=False)(cls)
+        # A dataclass without a doc comment gets its signature as one.
+        cls.__doc__ = documentation
 
     def on_start(self, path: Path) -> None:
         """Start: called once, before all other methods, with the properties of the flow's path."""

@@ -1,31 +1,33 @@
 """Controllers written in Python, as transports of scenarios.
 
 A scenario contains the text of the file that defines the class, as of all files: results depend on
-it, and other processes and machines receive it. Modules that the file imports must be installed
-there. Reading a scenario that names a class executes the file.
+it, and other processes and machines receive it. So do the modules next to it that it imports, and
+the files that it lists; other modules must be installed there. Reading a scenario that names a
+class executes the file; each run executes it anew (`controller_source`).
 """
 
 import ast
 import dataclasses
 import functools
-import hashlib
 import inspect
 import itertools
 import json
-import linecache
 import re
-import sys
-import traceback
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sojourn._core import ScenarioError
 from sojourn.base import files
 from sojourn.base.messages import did_you_mean, validation_message
-from sojourn.base.paths import PACKAGE
+from sojourn.scenario import controller_source
 from sojourn.scenario.controller import EVENTS, Controller
+from sojourn.scenario.controller_source import Load, Source
+from sojourn.scenario.conversion import plain_tree
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 KIND = "python"
 """Name of the transport in scenarios."""
@@ -46,7 +48,7 @@ MECHANISM = {
 }
 """Class attributes that set options of sender and receiver, and the core's names of them."""
 
-OWN_FIELDS = {"kind", "controller", "parameters", *MECHANISM.values()}
+OWN_FIELDS = {"kind", "controller", "files", "parameters", *MECHANISM.values()}
 """Fields of the transport that are not parameters of the class."""
 
 Table = dict[str, Any]
@@ -57,29 +59,46 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and NAME.match(value) is not None
 
 
-def as_transport(value: object, field: str, load: Callable[[str], str]) -> object:
+def as_transport(
+    value: object, field: str, load: Load, exists: Callable[[str], bool] = lambda _: False
+) -> object:
     """Return the value of a transport's field with a Python controller in the core's form.
 
-    A controller is a name such as `gentle.py:Gentle`, alone or as the `kind` of a table, an
-    instance, or a table of kind `python`; `load` returns the text of a file. Other values are
-    returned unchanged.
+    A controller is a name such as `gentle.py:Gentle`, a class or an instance, alone or as the
+    `kind` of a table, or a table of kind `python`; `load` returns the content of a file, if it
+    `exists`. Other values are returned unchanged.
     """
-    if isinstance(value, Controller):
-        return _instance_transport(value, field)
     table = dict(value) if isinstance(value, Mapping) else {"kind": value}
-    if is_name(table.get("kind")):
-        table |= {"kind": KIND, "controller": table["kind"]}
+    kind = table.get("kind")
+    if isinstance(kind, Controller) or _is_class(kind):
+        origin, values = _source_of(kind, field)
+        table = {**values, **table, **origin, "kind": KIND}
+    elif is_name(kind):
+        table |= {"kind": KIND, "controller": kind}
     if table.get("kind") != KIND:
         return value
     if is_name(table.get("controller")):
-        name = str(table["controller"])
-        table["controller"] = {"name": name, "text": load(name.rpartition(":")[0])}
+        table |= read_source(str(table["controller"]), load, exists)
     source = table.get("controller")
     # A complete table, as in a result, is not checked again: opening a result executes no code.
     is_complete = table.keys() == OWN_FIELDS
     if is_complete or not (isinstance(source, Mapping) and isinstance(source.get("text"), str)):
         return table
     return _complete_transport(table, field)
+
+
+def read_source(name: str, load: Load, exists: Callable[[str], bool]) -> Table:
+    """Return the fields `controller` and `files` of the transport of a name `gentle.py:Gentle`."""
+    file = name.rpartition(":")[0]
+    text = controller_source.decoded_module(load(file), file)
+    found = controller_source.find_files(file, text, load, exists)
+    return {"controller": {"name": name, "text": text}, "files": list(found)}
+
+
+def read_neighbours(file: Path, text: str) -> list[str]:
+    """Return the names of the files next to a Python file that its text imports or lists."""
+    found = controller_source.find_files(file.name, text, *_access(file.parent))
+    return [item["name"] for item in found]
 
 
 def has_controllers(scenario: Mapping[str, Any]) -> bool:
@@ -89,26 +108,46 @@ def has_controllers(scenario: Mapping[str, Any]) -> bool:
     return any(isinstance(item, Mapping) and item.get("kind") == KIND for item in transports)
 
 
-def _instance_transport(controller: Controller, field: str) -> Table:
-    """Return the transport of an instance, whose class must be defined in a file."""
-    kind = type(controller)
+def _is_class(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Controller)
+
+
+def _source_of(controller: Any, field: str) -> tuple[Table, Table]:
+    """Return the source of a class or instance, which must be defined in a file, and its values."""
+    kind = controller if isinstance(controller, type) else type(controller)
     try:
         file = Path(inspect.getsourcefile(kind) or "")
-        text = files.read_text(file, files.MAX_SETTINGS_BYTES)
     except (OSError, TypeError):
+        file = Path()
+    if not file.is_file():
         raise ScenarioError(
             f"{field}: the class {kind.__name__} must be defined in a file, for other processes;"
             " in a notebook `%%writefile` writes a cell to a file"
-        ) from None
-    source = {"name": f"{file.name}:{kind.__name__}", "text": text}
-    values = {item.name: getattr(controller, item.name) for item in dataclasses.fields(kind)}
-    return _complete_transport({"kind": KIND, "controller": source, **values}, field)
+        )
+    name = f"{file.name}:{kind.__name__}"
+    try:
+        source = read_source(name, *_access(file.parent))
+    except OSError as error:
+        raise ScenarioError(f"{field}: cannot read `{error.filename}`: {error.strerror}") from None
+    if isinstance(controller, type):
+        return source, {}
+    names = [item.name for item in dataclasses.fields(kind)]
+    return source, {name: getattr(controller, name) for name in names}
+
+
+def _access(folder: Path) -> tuple[Load, Callable[[str], bool]]:
+    """Return functions that read a file in a folder, and that return true if it exists."""
+
+    def load(name: str) -> bytes:
+        return files.read_bytes(folder / name, files.MAX_DATA_BYTES)
+
+    return load, lambda name: (folder / name).is_file()
 
 
 def _complete_transport(table: Mapping[str, Any], field: str) -> Table:
     """Return the transport with all parameters, and the options that its class sets."""
-    source = table["controller"]
-    kind = load_class(source["name"], source["text"])
+    source, given = table["controller"], table.get("files", [])
+    kind = load_class(source["name"], source["text"], _pairs(given))
     flat = {key: value for key, value in table.items() if key not in OWN_FIELDS}
     parameters = {**table.get("parameters", {}), **flat}
     by_class = {name: getattr(kind, attribute) for attribute, name in MECHANISM.items()}
@@ -116,48 +155,105 @@ def _complete_transport(table: Mapping[str, Any], field: str) -> Table:
     if isinstance(own.get("reliability"), Mapping):
         own["reliability"] = {**by_class["reliability"], **own["reliability"]}
     by_class["burst"] = "none" if by_class["burst"] is None else by_class["burst"]
-    return {**by_class, **own, "parameters": _checked_parameters(kind, parameters, field)}
+    checked = _checked_parameters(kind, parameters, field)
+    return {**by_class, **own, "files": given, "parameters": checked}
+
+
+def _pairs(given: Sequence[Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((file["name"], file["text"]) for file in given)
 
 
 def _checked_parameters(kind: type[Controller], parameters: Mapping[str, Any], field: str) -> Table:
     """Return all parameters of a class: those of a scenario's field, and defaults."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - import takes 0.25 s
+    from pydantic import ValidationError  # noqa: PLC0415 - import takes 0.25 s
     from pydantic_core import to_jsonable_python  # noqa: PLC0415
 
+    # TOML has no null: `none` stands for it, as in the core's fields.
+    optional = {item.name for item in dataclasses.fields(kind) if item.default is None}
     try:
+        parameters = {
+            name: None if value == "none" and name in optional else value
+            for name, value in plain_tree(parameters, field).items()
+        }
         # Strict validation of JSON rejects texts as numbers, but accepts integers as floats.
-        controller = TypeAdapter(kind).validate_json(json.dumps(parameters), strict=True)
+        controller = _adapter(cast("Hashable", kind)).validate_json(
+            json.dumps(parameters), strict=True
+        )
     except ValidationError as error:
         raise ScenarioError(f"{field}.{validation_message(error, kind)}") from None
-    except (TypeError, ValueError) as error:
+    except ScenarioError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
         raise ScenarioError(f"{field}: {error}") from None
     values = {item.name: getattr(controller, item.name) for item in dataclasses.fields(kind)}
-    return dict(to_jsonable_python(values))
+    for name, value in values.items():
+        try:
+            values[name] = to_jsonable_python(value)
+        except ValueError:
+            raise _wrong_type(kind, name, type(value).__name__) from None
+    return values
+
+
+@functools.lru_cache(maxsize=64)
+def _adapter(kind: Hashable) -> "TypeAdapter[Any]":
+    """Return pydantic's validator of the parameters of a class."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - import takes 0.25 s
+
+    def build(form: Any) -> "TypeAdapter[Any]":
+        adapter = TypeAdapter(form)
+        # Checked here for `part`; `_checked_parameters` checks defaults.
+        with warnings.catch_warnings(action="ignore"):
+            adapter.json_schema()
+        return adapter
+
+    try:
+        return build(kind)
+    except Exception as error:
+        for item in dataclasses.fields(cast("type[Controller]", kind)):
+            try:
+                build(item.type)
+            except Exception:
+                raise _wrong_type(kind, item.name, _type_name(item.type)) from None
+        raise ScenarioError(f"{_type_name(kind)}: {' '.join(str(error).split())}") from None
+
+
+def _type_name(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def _wrong_type(kind: object, name: str, found: str) -> ScenarioError:
+    allowed = "a number, a text, true or false, a list or a table"
+    return ScenarioError(f"{_type_name(kind)}.{name}: a parameter must be {allowed}, not {found}")
 
 
 def load_factory(
-    name: str, text: str, parameters: str, field: str
+    name: str, text: str, files: Sequence[tuple[str, str]], parameters: str, field: str
 ) -> tuple[Callable[[], Controller], set[str]]:
     """Return a factory of controllers of a class, and the names of the events that it handles.
 
-    The core calls this function at the start of a run. `parameters` is JSON; `field` is the field
+    The core calls this function at the start of a run. The source is executed anew, so that no
+    state of its modules remains from an earlier run. `parameters` is JSON; `field` is the field
     that errors name.
     """
-    kind = load_class(name, text)
-    values = _checked_parameters(kind, json.loads(parameters), field)
+    checked = load_class(name, text, tuple(files))
+    values = _checked_parameters(checked, json.loads(parameters), field)
+    kind = _load_class(name, Source(name.rpartition(":")[0], text, tuple(files)))
     events = {event for event in EVENTS if getattr(kind, event) is not getattr(Controller, event)}
     return functools.partial(kind, **values), events
 
 
 @functools.lru_cache(maxsize=64)
-def load_class(name: str, text: str) -> type[Controller]:
-    """Return the class that a name such as `gentle.py:Gentle` denotes in a file with this text."""
-    file, _, class_name = name.rpartition(":")
-    module = _load_module(file, text)
-    classes = {
+def load_class(name: str, text: str, files: tuple[tuple[str, str], ...] = ()) -> type[Controller]:
+    """Return the class that a name such as `gentle.py:Gentle` denotes, to check and describe it."""
+    return _load_class(name, Source(name.rpartition(":")[0], text, files))
+
+
+def _load_class(name: str, source: Source) -> type[Controller]:
+    class_name = name.rpartition(":")[2]
+    classes: dict[str, type[Controller]] = {
         key: value
-        for key, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Controller) and value is not Controller
+        for key, value in vars(controller_source.execute(source)).items()
+        if _is_class(value) and value is not Controller
     }
     kind = classes.get(class_name)
     if kind is None:
@@ -171,76 +267,42 @@ def load_class(name: str, text: str) -> type[Controller]:
             raise ScenarioError(f"{name}: {field.name}: a parameter cannot have this name")
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise ScenarioError(f"{name}: {field.name}: a parameter needs a default")
+    for file in kind.files:
+        if file not in dict(source.files):
+            raise ScenarioError(f"{name}: files: `{file}` must be a literal in the class")
     if kind.allowance is Controller.allowance:
         raise ScenarioError(f"{name}: the class has no method `allowance`")
+    for method in ("on_start", "allowance", *EVENTS):
+        function = getattr(kind, method)
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            raise ScenarioError(f"{name}: {method}: must not be `async`")
+        if inspect.isgeneratorfunction(function):
+            raise ScenarioError(f"{name}: {method}: must not contain `yield`")
     return kind
 
 
-_loading_modules: set[str] = set()
-
-
-def _load_module(file: str, text: str) -> ModuleType:
-    """Execute a file as a module whose name contains a hash of the text."""
-    digest = hashlib.sha256(f"{file}\n{text}".encode()).hexdigest()[:16]
-    module = ModuleType(f"{Path(file).stem}_{digest}")
-    if module.__name__ in _loading_modules:
-        raise ScenarioError(
-            f"{file}: runs a scenario when it is imported; move that code below"
-            ' `if __name__ == "__main__":`'
-        )
-    _loading_modules.add(module.__name__)
-    # `dataclasses` reads `sys.modules`, and `traceback` reads `linecache`.
-    sys.modules[module.__name__] = module
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    try:
-        exec(compile(text, file, "exec", dont_inherit=True), vars(module))
-    except ScenarioError:
-        raise
-    except SyntaxError as error:
-        raise ScenarioError(f"{file}:{error.lineno}: not Python: {error.msg}") from None
-    except (Exception, SystemExit) as error:
-        raise ScenarioError(format_error(error)) from error
-    finally:
-        _loading_modules.discard(module.__name__)
-    return module
-
-
-def format_error(error: BaseException) -> str:
-    """Return one line with the place and the message of an error in a controller's file.
-
-    The core calls this function.
-    """
-    kind = type(error).__name__
-    locations = [
-        f"{frame.filename}:{frame.lineno}: "
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename in linecache.cache and not frame.filename.startswith(str(PACKAGE))
-    ]
-    return f"{locations[-1] if locations else ''}{kind}: {error}"
-
-
-def format_traceback(error: BaseException) -> str:
-    """Return the traceback of an error in a controller; the core calls this function."""
-    return "".join(traceback.format_exception(error)).rstrip()
-
-
-def part(name: str, text: str) -> dict[str, Any]:
+def part(name: str, text: str, files: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
     """Return the catalogue entry of a class, with its parameters."""
-    from pydantic import TypeAdapter  # noqa: PLC0415 - import takes 0.25 s
-
-    kind = load_class(name, text)
+    kind = load_class(name, text, files)
     defaults, descriptions = _checked_parameters(kind, {}, name), _descriptions(text)
-    schemas = TypeAdapter(kind).json_schema().get("properties", {})
+    schemas = _adapter(cast("Hashable", kind)).json_schema().get("properties", {})
     parameters = [
         {
             "name": field,
             "allowed": _allowed_values(schemas[field]),
-            "default": default,
+            "default": "none" if default is None else default,
             "about": descriptions.get(field, ""),
         }
         for field, default in defaults.items()
     ]
-    return {"name": name, "about": inspect.getdoc(kind) or "", "parameters": parameters}
+    about = inspect.cleandoc(kind.__doc__ or "")
+    return {"name": name, "about": about, "parameters": parameters}
+
+
+def read_part(name: str) -> dict[str, Any]:
+    """Return the catalogue entry of a class such as `gentle.py:Gentle` in the current folder."""
+    source = read_source(name, *_access(Path()))
+    return part(name, source["controller"]["text"], _pairs(source["files"]))
 
 
 TYPES = {"number": "a number", "integer": "a whole number", "string": "a text"}
@@ -254,6 +316,10 @@ BOUNDS = {
 
 def _allowed_values(schema: Mapping[str, Any]) -> str:
     """Return the allowed values of a JSON schema in words."""
+    if "anyOf" in schema:
+        return " or ".join(map(_allowed_values, schema["anyOf"]))
+    if schema.get("type") == "null":
+        return "none"
     if "enum" in schema:
         return f"one of {', '.join(map(json.dumps, schema['enum']))}"
     kind = "true or false" if schema.get("type") == "boolean" else TYPES.get(schema.get("type", ""))

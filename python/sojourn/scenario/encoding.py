@@ -8,13 +8,13 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base.memory import budget
 from sojourn.scenario import controller_files
-from sojourn.scenario.reading import Scenario, with_files
+from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
 
 SCHEMES = "schemes"
 """Table of a scenario file with changes by name of the scheme; a run has one scheme."""
 
 
-def check(scenario: Mapping[str, Any], memory: int | None = None) -> Scenario:
+def check(scenario: ScenarioLike, memory: int | None = None) -> Scenario:
     """Return the scenario with all defaults filled in.
 
     Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory` bytes
@@ -25,7 +25,7 @@ def check(scenario: Mapping[str, Any], memory: int | None = None) -> Scenario:
     return prepared.complete()
 
 
-def trace(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def trace(scenario: ScenarioLike) -> dict[str, Any]:
     """Return the columns of the flows of the workload."""
     return Prepared(scenario).core.trace(budget())
 
@@ -39,7 +39,7 @@ class Prepared:
 
     """
 
-    def __init__(self, scenario: Mapping[str, Any]) -> None:
+    def __init__(self, scenario: ScenarioLike) -> None:
         """Read the files of the scenario; raise `ScenarioError` if the core cannot parse it."""
         if SCHEMES in scenario:
             raise ScenarioError(
@@ -65,7 +65,7 @@ class Prepared:
         return with_texts(json.loads(self.core.show()), self.texts)
 
 
-def encode(scenario: Mapping[str, Any]) -> tuple[str, list[str]]:
+def encode(scenario: ScenarioLike) -> tuple[str, list[str]]:
     """Return the scenario as JSON, and the texts of its files as a list.
 
     The JSON contains indices into the list in place of the texts, so that long texts are not

@@ -9,8 +9,17 @@ from typing import Any
 from sojourn._core import ScenarioError
 from sojourn.base.messages import did_you_mean
 from sojourn.scenario import controller_files, environments, fields, values
+from sojourn.scenario.conversion import without_array
 from sojourn.scenario.encoding import SCHEMES, check
-from sojourn.scenario.reading import MAX_DEPTH, TOO_DEEP, Labels, Scenario, shortened
+from sojourn.scenario.reading import (
+    MAX_DEPTH,
+    TOO_DEEP,
+    Labels,
+    Scenario,
+    ScenarioLike,
+    as_scenario,
+    shortened,
+)
 
 SCHEME = "scheme"
 """Label of the schemes that a scenario names."""
@@ -35,7 +44,7 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any], path: tuple[str,
 def _merge_value(old: Any, new: Any, path: tuple[str, ...]) -> Any:
     if isinstance(old, Mapping) and isinstance(new, str) and old.get("kind") == new:
         return old
-    is_name = isinstance(old, str) and old != "none"
+    is_name = isinstance(old, str | type) and old != "none"
     if is_name and isinstance(new, Mapping) and "kind" not in new:
         return {"kind": old, **new}
     if isinstance(old, list) and fields.has_indices(new):
@@ -50,7 +59,7 @@ def _merge_value(old: Any, new: Any, path: tuple[str, ...]) -> Any:
     return dict(new) if changes_kind else _merge(old, new, path)
 
 
-def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
+def override(base: ScenarioLike, *changes: Mapping[str, Any]) -> Scenario:
     """Return `base` with changes: tables are merged, and keys with dots set nested fields.
 
     An entry of a list is named by its index, `workload.parts.1.size`, and a part of a mixed
@@ -62,7 +71,7 @@ def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
     >>> override({"transport": {"kind": "dctcp"}}, {"transport.gain": 0.1})
     {'transport': {'kind': 'dctcp', 'gain': 0.1}}
     """
-    scenario = dict(base)
+    scenario = dict(as_scenario(base))
     for change in changes:
         for key, value in change.items():
             scenario = merge(scenario, _nested(key.split("."), value))
@@ -76,14 +85,15 @@ def _nested(path: Sequence[str], value: Any) -> Scenario:
 
 
 def expand(
-    base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
+    base: ScenarioLike, variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations as pairs of labels and scenario, in order.
 
     The schemes of the table `schemes`, if there is one, come before the variations, with the label
     `scheme`. All have one environment, unless they name several (`environments.unify`).
     """
-    lists = [list(listed) for listed in variations.values()]
+    base = as_scenario(base)
+    lists = [[without_array(value) for value in listed] for listed in variations.values()]
     labelled = [list(zip(labels_of(listed), listed, strict=True)) for listed in lists]
     for name, pairs in zip(variations, labelled, strict=True):
         _check_distinct(name, [label for label, _ in pairs])
@@ -247,6 +257,8 @@ def labels_of(given: Sequence[Any]) -> list[Any]:
 
 
 def _as_label(value: Any) -> str:
+    if isinstance(value, type):
+        return value.__name__
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

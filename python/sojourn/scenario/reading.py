@@ -8,17 +8,24 @@ import errno
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sojourn._core import ScenarioError
 from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
 from sojourn.scenario import controller_files
+from sojourn.scenario.conversion import plain
+
+T = TypeVar("T")
 
 Scenario = dict[str, Any]
+
+
+ScenarioLike = Mapping[str, Any] | str | os.PathLike[str]
+"""A scenario, or the path of a scenario file."""
 
 
 Labels = dict[str, Any]
@@ -39,7 +46,7 @@ TRANSPORT = re.compile(r"(?:schemes\..+\.)?(?:transport|transports\.[^.]+)")
 """Pattern of the paths of transports."""
 
 
-def read(path: str | Path) -> Scenario:
+def read(path: str | os.PathLike[str]) -> Scenario:
     """Return the scenario in a TOML file, with the content of the files that it names."""
     path = Path(path)
     return with_files(parse(path), path.parent)
@@ -68,21 +75,37 @@ def _syntax_error(path: Path, message: str) -> str:
     return f"{path}:{place[2]}: not TOML: {place[1]} (column {place[3]})"
 
 
-def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Scenario:
+def as_scenario(scenario: ScenarioLike) -> Mapping[str, Any]:
+    """Return a scenario; a path is that of a scenario file, which is read."""
+    if isinstance(scenario, Mapping):
+        return scenario
+    if isinstance(scenario, str | os.PathLike):
+        return read(scenario)
+    kind = type(scenario).__name__
+    raise ScenarioError(f"scenario: must be a dictionary or the path of a TOML file, not {kind}")
+
+
+def with_files(scenario: ScenarioLike, directory: Path | None = None) -> Scenario:
     """Return the scenario with `{name, text}` in place of names of files in `directory`.
 
-    Controllers written in Python become transports of kind `python`.
+    Controllers written in Python become transports of kind `python`, arrays lists, and paths texts.
     """
-    directory = directory or Path()
+    scenario, directory = as_scenario(scenario), directory or Path()
 
-    def load(value: Any, field: str, depth: int) -> Any:
+    def load(value: Any, field: str, depth: int = 1) -> Any:
         if depth > MAX_DEPTH:
             raise ScenarioError(_printable(f"{shortened(field)}: {TOO_DEEP}"))
         if TRANSPORT.fullmatch(field):
             value = controller_files.as_transport(
-                value, field, lambda name: _text(name, field, directory)
+                value,
+                field,
+                lambda name: _bytes(name, field, directory),
+                lambda name: (directory / name).is_file(),
             )
+        value = plain(value, shortened(field))
         if isinstance(value, Mapping):
+            if unnamed := [key for key in value if not isinstance(key, str)]:
+                raise ScenarioError(f"{shortened(field)}: names must be texts, not {unnamed[0]!r}")
             return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [load(inner, f"{field}[{i}]", depth + 1) for i, inner in enumerate(value)]
@@ -90,7 +113,7 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
             return {"name": name, "text": _text(name, field, directory)}
         return value
 
-    return {key: load(value, str(key), 1) for key, value in scenario.items()}
+    return {key: load(value, str(key)) for key, value in scenario.items()}
 
 
 def named_file(field: str, value: Any) -> str | None:
@@ -123,9 +146,17 @@ def _printable(message: str) -> str:
 
 
 def _text(name: str, field: str, directory: Path) -> str:
+    return _read(files.read_text, name, field, directory)
+
+
+def _bytes(name: str, field: str, directory: Path) -> bytes:
+    return _read(files.read_bytes, name, field, directory)
+
+
+def _read(read: Callable[[Path, int], T], name: str, field: str, directory: Path) -> T:
     path = directory / name
     try:
-        return files.read_text(path, files.MAX_DATA_BYTES)
+        return read(path, files.MAX_DATA_BYTES)
     except OSError as error:
         hint = did_you_mean(path.name, _siblings(path)) if error.errno == errno.ENOENT else ""
         message = f"{field}: cannot read `{path}`: {error.strerror}{hint}"

@@ -94,7 +94,7 @@ impl RunControl {
     }
 
     /// Returns the error that stops the run.
-    fn problem(&self) -> Problem {
+    pub fn problem(&self) -> Problem {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         Problem::new("", if reason.is_empty() { "interrupted" } else { &reason })
     }

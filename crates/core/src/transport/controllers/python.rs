@@ -35,6 +35,8 @@ crate::parameters! {
     pub struct Config {
         /// File and class, as in `my_file.py:Gentle`.
         pub controller: Class;
+        /// Files next to the controller's file: modules that it imports, and files that its class lists.
+        pub files: Vec<File> = Vec::new();
         /// Parameters of the class; they may also be given next to the others.
         pub parameters: Arguments = Arguments::default();
         /// If true, packets are ECN-capable: routers may mark instead of drop.
