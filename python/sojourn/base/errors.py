@@ -9,3 +9,11 @@ class FileError(ScenarioError):
 
 class ClusterError(ScenarioError):
     """Error of a cluster; the message begins with the option and the address."""
+
+
+def prefixed(error: ScenarioError, prefix: str) -> ScenarioError:
+    """Return an error of the same class and notes whose message begins with `PREFIX: `."""
+    longer = type(error)(f"{prefix}: {error}")
+    for note in getattr(error, "__notes__", ()):
+        longer.add_note(note)
+    return longer

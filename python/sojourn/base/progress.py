@@ -62,6 +62,8 @@ class RunProgress:
     estimate: Mapping[str, Any]
     """The estimate: `flows`, `payload_bytes`, `packet_hops`, `bytes`, `limit_s`, `ends_s`."""
     control: RunControl = field(default_factory=_core.RunControl)
+    name: str = ""
+    """Prefix of errors; empty for a single run."""
     is_finished: bool = False
 
     def work(self) -> float:

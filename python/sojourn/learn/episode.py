@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from sojourn import _core
 from sojourn._core import Interval, ScenarioError
+from sojourn.base.threads import interrupt, set_interrupt
 from sojourn.runs.runner import POLL_INTERVAL_S
 from sojourn.scenario.encoding import encode
 
@@ -108,7 +109,11 @@ class Episode:
         self._is_active = False
         self._run_control.stop()
         self._resume_signal.put(None)
-        self._thread.join()
+        interrupt(lambda: set_interrupt(self._thread, KeyboardInterrupt), self._has_ended)
+
+    def _has_ended(self, timeout_s: float) -> bool:
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
     def _wait(self) -> None:
         try:

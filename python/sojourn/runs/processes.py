@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
+        # Killed processes leave their temporary files.
+        self._temporary = tempfile.TemporaryDirectory(prefix="sojourn-", ignore_cleanup_errors=True)
 
     def __enter__(self) -> "WorkerPool":
         """Return the pool."""
@@ -65,6 +68,7 @@ class WorkerPool:
         """End all processes."""
         for process in self._idle:
             _end(process)
+        self._temporary.cleanup()
 
     def simulate(self, text: str, texts: Sequence[str], control: ProcessControl) -> Result:
         """Run one scenario, given as JSON and the `texts` of its files."""
@@ -77,6 +81,7 @@ class WorkerPool:
                 [sys.executable, "-c", COMMAND],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                env={**os.environ, "TMPDIR": self._temporary.name},
                 start_new_session=True,
             )
         control.process = process

@@ -17,8 +17,10 @@ from typing import Any
 
 from sojourn import _core
 from sojourn._core import ScenarioError
+from sojourn.base.errors import ClusterError, FileError, prefixed
 from sojourn.base.memory import budget, guard
 from sojourn.base.progress import RunProgress, progress_display
+from sojourn.base.threads import InterruptibleThread
 from sojourn.base.units import format_memory
 from sojourn.runs import cache as result_cache
 from sojourn.runs import processes
@@ -27,13 +29,13 @@ from sojourn.runs.processes import ProcessControl, WorkerPool
 from sojourn.runs.results import Result, Run
 from sojourn.scenario import controller_files
 from sojourn.scenario.encoding import Prepared, check, with_texts
-from sojourn.scenario.reading import Labels
+from sojourn.scenario.reading import Labels, ScenarioLike, as_scenario
 
 POLL_INTERVAL_S = 0.1
 """Interval between updates of the progress."""
 
 
-def key(scenario: Mapping[str, Any], memory_limit: int | None = None) -> str:
+def key(scenario: ScenarioLike, memory_limit: int | None = None) -> str:
     """Return the name of a scenario's cache entry: a hash of everything that the result depends on.
 
     Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory_limit`
@@ -43,13 +45,13 @@ def key(scenario: Mapping[str, Any], memory_limit: int | None = None) -> str:
 
 
 def run(
-    scenario: Mapping[str, Any],
+    scenario: ScenarioLike,
     *,
-    cache: Path | None = None,
+    cache: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
 ) -> Result:
-    """Run one scenario and return its result.
+    """Run one scenario, or the scenario file of a path, and return its result.
 
     With a `cache` (a folder), a stored result is returned without a run. `threads` and `memory` are
     those of `run_many`. Raises `ScenarioError`.
@@ -58,9 +60,9 @@ def run(
 
 
 def run_many(  # noqa: PLR0913 - each argument is an independent option
-    scenarios: Sequence[Mapping[str, Any]],
+    scenarios: Sequence[ScenarioLike],
     *,
-    cache: Path | None = None,
+    cache: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     cluster: str | None = None,
     memory: str | int | None = None,
@@ -73,7 +75,7 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
     raises `KeyboardInterrupt`; finished runs remain in the cache.
 
     Args:
-        scenarios: scenarios as `read` returns them.
+        scenarios: scenarios as `read` returns them, or paths of scenario files.
         cache: folder of stored results, as `default_cache()`; by default nothing is stored.
         threads: number of threads (default: all cores).
         cluster: address of a Dask scheduler, such as `tcp://HOST:PORT`.
@@ -86,6 +88,23 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
             memory limit, and if the runs exceed the limit while they run.
 
     """
+    names = [f"scenarios[{number}]" for number in range(len(scenarios))]
+    return _run_named(
+        names, scenarios, cache, threads=threads, cluster=cluster, memory=memory, what=what
+    )
+
+
+def _run_named(  # noqa: PLR0913 - as `run_many`
+    names: Sequence[str],
+    scenarios: Sequence[ScenarioLike],
+    cache_folder: str | os.PathLike[str] | None = None,
+    *,
+    threads: int | None = None,
+    cluster: str | None = None,
+    memory: str | int | None = None,
+    what: str = "runs",
+) -> list[Result]:
+    """Run scenarios as `run_many`; if there are several, errors begin with their names."""
     max_threads = _core.MOST_THREADS
     if threads is not None and not 1 <= threads <= max_threads:
         raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
@@ -93,12 +112,15 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
         raise ScenarioError("--threads cannot be combined with --cluster")
     # The workers of a cluster limit their own memory.
     memory_limit = budget(memory) if cluster is None or memory is not None else sys.maxsize
+    cache = None if cache_folder is None else Path(cache_folder)
     by_key: dict[str, Prepared] = {}
-    keys = []
-    for scenario in scenarios:
-        prepared = Prepared(scenario)
-        prepared.core.check(memory_limit)
+    keys, names_by_key = [], dict[str, str]()
+    for name, scenario in zip(names, scenarios, strict=True):
+        with _naming(name if len(names) > 1 else ""):
+            prepared = Prepared(scenario)
+            prepared.core.check(memory_limit)
         keys.append(result_cache.entry_name(prepared.complete()))
+        names_by_key.setdefault(keys[-1], name if len(names) > 1 else "")
         by_key[keys[-1]] = prepared
         if len(scenarios) > 1:
             # Only the runs in progress keep their networks.
@@ -125,6 +147,7 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
             name: RunProgress(
                 json.loads(prepared.core.estimate(max(1, workers // len(missing)))),
                 ProcessControl() if worker_pool else _core.RunControl(),
+                names_by_key[name],
             )
             for name, prepared in missing.items()
         }
@@ -139,8 +162,13 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
         _announce_memory(runs.values(), workers, memory_limit, what)
         with (
             worker_pool or contextlib.nullcontext(),
-            _executor(cluster, min(workers, len(missing))) as pool,
+            _executor(
+                cluster,
+                min(workers, len(missing)),
+                can_block=calls_python and worker_pool is None,
+            ) as pool,
         ):
+            stop = _stop_function(runs.values(), pool)
             if cluster is None:
                 futures = {
                     pool.submit(resources.simulate, missing[name], runs[name]): name
@@ -155,8 +183,8 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
                     pool.submit(work, missing[name].text, missing[name].texts): name
                     for name in longest_first
                 }
-            with guard(memory_limit, _stop_function(runs.values())):
-                _collect(futures, store, runs, what)
+            with guard(memory_limit, stop):
+                _collect(futures, store, runs, what, stop)
     return [results[name] for name in keys]
 
 
@@ -171,27 +199,44 @@ def _announce_memory(
         print(f"{title}: {subject} about {largest} of memory (limit {limit})", file=sys.stderr)
 
 
-def _stop_function(runs: Iterable[RunProgress]) -> Callable[[str], None]:
+def _stop_function(runs: Iterable[RunProgress], pool: Executor) -> Callable[[str], None]:
     def stop(reason: str) -> None:
         for run in runs:
             run.control.stop(reason)
+            # The reason concerns all runs.
+            run.name = ""
+        if isinstance(pool, InterruptibleThread):
+            pool.interrupt()
 
     return stop
 
 
-def sweep(runs: Sequence[tuple[Labels, Mapping[str, Any]]], **options: Any) -> list[Run]:
-    """Run labelled scenarios, with the options of `run_many`."""
-    results = run_many([scenario for _, scenario in runs], **options)
+@contextlib.contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Prepend a name, if it is not empty, to errors of a scenario."""
+    try:
+        yield
+    except (FileError, ClusterError):
+        raise
+    except ScenarioError as error:
+        raise (prefixed(error, name) if name else error) from None
+
+
+def sweep(runs: Sequence[tuple[Labels, ScenarioLike]], **options: Any) -> list[Run]:
+    """Run labelled scenarios, with the options of `run_many`; errors name the labels."""
+    names = [", ".join(f"{name}={value}" for name, value in labels.items()) for labels, _ in runs]
+    cache = options.pop("cache", None)
+    results = _run_named(names, [scenario for _, scenario in runs], cache, **options)
     return [Run(labels, result) for (labels, _), result in zip(runs, results, strict=True)]
 
 
 def over_seeds(
-    runs: Sequence[tuple[Labels, Mapping[str, Any]]], seeds: int
+    runs: Sequence[tuple[Labels, ScenarioLike]], seeds: int
 ) -> list[tuple[Labels, Mapping[str, Any]]]:
     """Repeat labelled scenarios with `seeds` consecutive seeds from the scenario's own seed on."""
     return [
         (labels | {"seed": seed}, {**scenario, "seed": seed})
-        for labels, scenario in runs
+        for labels, scenario in ((labels, as_scenario(given)) for labels, given in runs)
         for seed in range(int(scenario.get("seed", 1)), int(scenario.get("seed", 1)) + seeds)
     ]
 
@@ -289,6 +334,7 @@ def _collect(
     store: Callable[[str, Result], None],
     runs: Mapping[str, RunProgress],
     title: str,
+    stop: Callable[[str], None],
 ) -> None:
     """Store results as they finish; on an error stop all runs, but store finished ones."""
     pending = set(futures)
@@ -300,13 +346,14 @@ def _collect(
                 for future in sorted(done, key=lambda future: order[futures[future]]):
                     # No reference may remain: the tables of a sweep may not fit in memory.
                     name = futures.pop(future)
-                    store(name, future.result())
+                    with _naming(runs[name].name):
+                        store(name, future.result())
                     runs[name].is_finished = True
                 del done
                 update()
     except BaseException:
         finished = {future for future in pending if future.done() and not future.cancelled()}
-        _stop_function(runs.values())("")
+        stop("")
         for future in pending:
             future.cancel()
         for future in finished:
@@ -316,8 +363,15 @@ def _collect(
 
 
 @contextlib.contextmanager
-def _executor(cluster: str | None, threads: int) -> Iterator[Executor]:
-    """Open the executor of the runs: threads of this process, or a Dask cluster's workers."""
+def _executor(cluster: str | None, threads: int, *, can_block: bool) -> Iterator[Executor]:
+    """Open the executor of the runs: threads of this process, or a Dask cluster's workers.
+
+    A run that `can_block` calls a controller in Python in this process.
+    """
+    if cluster is None and can_block:
+        with InterruptibleThread() as thread:
+            yield thread
+        return
     if cluster is None:
         # The core releases the GIL, so threads use all cores.
         with ThreadPoolExecutor(threads) as pool:
