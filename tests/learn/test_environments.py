@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import math
 import pickle
 import subprocess
 import sys
@@ -427,6 +428,48 @@ def test_a_class_with_several_flows_cannot_be_the_agent() -> None:
     environment = Environment(SEVERAL, "flows")
     with pytest.raises(ScenarioError, match=r"^agent: its class has more than 1 flow, and"):
         environment.reset(seed=1)
+
+
+@pytest.mark.parametrize("action", [0.5, np.float32(0.5), np.array(0.5), [0.5], [[0.5]]])
+def test_an_action_may_be_a_scalar(action: Any) -> None:
+    results = []
+    for given in (number(0.5), action):
+        environment = Environment(SCENARIO, "learner")
+        environment.reset(seed=1)
+        results.append(environment.step(given)[0].tolist())
+        environment.close()
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("action", [np.zeros(2), [], "fast", math.inf, None])
+def test_an_action_of_another_kind_is_an_error(action: Any) -> None:
+    environment = Environment(SCENARIO, "learner")
+    environment.reset(seed=1)
+    with pytest.raises(ScenarioError, match=r"^action: must be a number from -1.0 to 1.0, not "):
+        environment.step(action)
+    environment.close()
+
+
+def test_observations_and_rewards_may_be_scalars_and_must_be_numbers() -> None:
+    options: dict[str, Any] = {
+        "observe": lambda interval: np.array(interval.rtt_s),
+        "reward": lambda _: np.array([2.5]),
+    }
+    environment = Environment(SCENARIO, "learner", history=2, **options)
+    observation, _ = environment.reset(seed=1)
+    assert observation.shape == environment.observation_space.shape == (2,)
+    assert environment.step(number(0.0))[1] == 2.5
+    environment.close()
+    for name, result, expected in (
+        ("reward", math.nan, "reward: must return a finite number, not nan"),
+        ("reward", "high", "reward: must return a finite number, not 'high'"),
+        ("observe", [math.nan], "observe: must return 1 numbers, not "),
+    ):
+        functions: dict[str, Any] = {name: lambda _, result=result: result}
+        environment = Environment(SCENARIO, "learner", **functions)
+        with pytest.raises(ScenarioError, match=expected):
+            play(environment, 1)
+        environment.close()
 
 
 def test_an_action_must_be_a_number() -> None:

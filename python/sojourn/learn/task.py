@@ -15,6 +15,7 @@ from sojourn.base import files
 from sojourn.base.messages import did_you_mean
 from sojourn.learn.episode import Agent
 from sojourn.scenario.controller_files import KIND, MECHANISM
+from sojourn.scenario.values import without_array
 
 AGENT = Path(__file__).with_name("agent_controller.py")
 """File of the controller of agents' flows."""
@@ -71,7 +72,8 @@ class Options(TypedDict, total=False):
     """Options of all environments."""
 
     action: Literal["window", "rate"]
-    """Quantity that actions set: a window (the default), or a pacing rate."""
+    """Quantity that actions set: a window (the default), or a pacing rate. An action is a number,
+    alone or in an array; a number outside of the action space is clipped."""
     factor: float | None
     """Factor of an action of 1, and divisor of an action of -1; 2 by default. With `None`, an
     action is the window in packets, or the rate as a share of the line rate."""
@@ -118,11 +120,24 @@ class Task:
         for name in self.mechanism.keys() - MECHANISM.values():
             hint = did_you_mean(name, MECHANISM.values())
             raise ScenarioError(f"mechanism: unknown key `{name}`{hint}")
-        self.width = len(self.observe(_EMPTY_INTERVAL))
+        self.width = len(self.observed(_EMPTY_INTERVAL))
         self.is_paced = self.action == "rate"
         self.low, self.high = -1.0, 1.0
         if self.factor is None:
             self.low, self.high = (0.0, 1.0) if self.is_paced else (MIN_PACKETS, MAX_PACKETS)
+
+    def observed(self, interval: Interval) -> Sequence[float]:
+        """Return the observation of an interval; a single number may be a scalar."""
+        numbers = without_array(self.observe(interval))
+        return (numbers,) if isinstance(numbers, int | float) else numbers
+
+    def rewarded(self, interval: Interval) -> float:
+        """Return the reward of an interval."""
+        result = self.reward(interval)
+        reward = _single(result)
+        if reward is None or not math.isfinite(reward):
+            raise ScenarioError(f"reward: must return a finite number, not {result!r}")
+        return reward
 
     def transport(self) -> dict[str, Any]:
         """Return the transport of agents' flows."""
@@ -130,10 +145,19 @@ class Task:
         return {
             "kind": KIND,
             "controller": {"name": "agent.py:Agent", "text": text},
+            "files": [],
             "burst": 1 if self.is_paced else "none",
             "paced": self.is_paced,
             **self.mechanism,
         }
+
+
+def _single(value: Any) -> float | None:
+    """Return a number from a scalar, or from an array or list of one number; else `None`."""
+    value = without_array(value)
+    while isinstance(value, list | tuple) and len(value) == 1:
+        value = without_array(value[0])
+    return float(value) if isinstance(value, int | float) else None
 
 
 _EMPTY_INTERVAL = Interval(
@@ -154,7 +178,9 @@ class Learner:
         task = self._task
         self._last = interval = self.agent.close(now_s)
         low, high = -task.largest, task.largest
-        numbers = task.observe(interval)
+        numbers = task.observed(interval)
+        if len(numbers) != task.width or any(map(math.isnan, numbers)):
+            raise ScenarioError(f"observe: must return {task.width} numbers, not {numbers}")
         if min(numbers) < low or max(numbers) > high:
             numbers = [min(max(number, low), high) for number in numbers]
         # For a hundred numbers, `array` is faster than numpy.
@@ -166,14 +192,17 @@ class Learner:
 
     def reward(self) -> float:
         """Return the reward of the last interval."""
-        return float(self._task.reward(self._last))
+        return self._task.rewarded(self._last)
 
     def act(self, action: Any) -> None:
         """Set the window or rate of the agent."""
         task, pipe = self._task, self._last.pipe_packets
-        number = min(max(float(action[0]), task.low), task.high)
-        if math.isnan(number):
-            raise ScenarioError(f"action: must be a number from {task.low} to {task.high}, not nan")
+        number = _single(action)
+        if number is None or not math.isfinite(number):
+            found = " ".join(str(action).split())[:60]
+            message = f"action: must be a number from {task.low} to {task.high}, not {found}"
+            raise ScenarioError(message)
+        number = min(max(number, task.low), task.high)
         if task.factor is not None:
             packets = self._last.allowed_packets * task.factor**number
         else:
