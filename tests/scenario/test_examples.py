@@ -21,7 +21,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_examples_are_listed_with_their_descriptions(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["examples"]) == 0
     printed = capsys.readouterr().out
-    for name in examples.examples():
+    for name in examples.all_examples():
         assert re.search(rf"^{name} +\S.*\.$", printed, re.MULTILINE)
     assert re.search(r"dctcp_dumbbell +Web search traffic under DCTCP on a dumbbell: a", printed)
     # A sentence of several lines is printed completely.
@@ -42,6 +42,39 @@ def test_an_example_is_copied_with_the_files_that_it_names(name: str, directory:
     assert sojourn.read("other/mine.toml") == sojourn.read(paths.EXAMPLES / f"{name}.toml")
 
 
+def test_every_file_that_ships_can_be_copied(directory: Path) -> None:
+    copied = set()
+    for number, name in enumerate(examples.all_examples()):
+        folder = directory / str(number)
+        folder.mkdir()
+        copied |= {file.relative_to(folder) for file in examples.copy_example(name, folder)}
+    shipped = {file for file in paths.EXAMPLES.rglob("*") if file.is_file()}
+    assert copied == {
+        file.relative_to(paths.EXAMPLES) for file in shipped if "__pycache__" not in file.parts
+    }
+
+
+@pytest.mark.parametrize("name", ["train", "train.py", "learning/train", "learning/train.py"])
+def test_an_example_has_a_name_with_and_without_suffix(name: str, directory: Path) -> None:
+    assert cli.invoke(["examples", name]) == 0
+    files = {str(file.relative_to(directory)) for file in directory.rglob("*.*")}
+    assert files == {"learning/train.py", "learning/learnt.py", "learnt_controller.toml"}
+    # Its scenario is complete.
+    assert cli.invoke(["check", "learnt_controller.toml"]) == 0
+
+
+def test_names_of_examples_are_unique_and_files_in_common_are_kept(directory: Path) -> None:
+    files = examples.all_examples().values()
+    assert len({file.stem for file in files}) == len(files)
+    assert cli.invoke(["examples", "own_controller.toml"]) == 0
+    assert cli.invoke(["examples", "learnt_controller"]) == 0
+    (directory / "own_controller.toml").unlink()
+    assert cli.invoke(["examples", "own_controller"]) == 0
+    (directory / "folder").mkdir()
+    assert cli.invoke(["examples", "first_hour", "--out", "folder"]) == 0
+    assert (directory / "folder" / "first_hour.ipynb").is_file()
+
+
 @pytest.mark.parametrize("existing", ["replayed_trace.toml", "two_sites.csv"])
 def test_a_copy_overwrites_nothing_and_copies_all_files_or_none(
     existing: str, directory: Path, capsys: pytest.CaptureFixture[str]
@@ -60,6 +93,8 @@ def test_a_copy_overwrites_nothing_and_copies_all_files_or_none(
     ("arguments", "expected"),
     [
         (["examples", "dctcp_dumbell"], "did you mean `dctcp_dumbbell`?"),
+        (["examples", "trains"], "did you mean `train`?"),
+        (["examples", "train", "--out", "t.py"], "needs ../learnt_controller.toml; name a folder"),
         (["examples", "--out", "x.toml"], "--out: needs the name of an example"),
         (["examples", "rcp_link", "--out", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "none/x.toml"], "none/x.toml: No such file"),

@@ -73,16 +73,15 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def write_new(texts: Mapping[Path, str]) -> list[Path]:
-    """Write all files, or none if one exists; create subfolders of the first file's folder."""
-    folder = next(iter(texts)).parent
+def write_new(texts: Mapping[Path, str], folder: Path) -> list[Path]:
+    """Write all files, or none if one exists; create subfolders of the existing `folder`."""
     for file in texts:
         if file.exists() or file.is_symlink():
             raise FileError(f"{file}: exists already, nothing was written; choose another name")
     for file, text in texts.items():
         try:
             if file.parent != folder:
-                file.parent.mkdir(exist_ok=True)
+                file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("x", encoding="utf-8") as stream:
                 stream.write(text)
         except OSError as error:

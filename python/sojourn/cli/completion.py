@@ -13,7 +13,7 @@ def examples() -> list[str]:
     """Return the names of the examples."""
     from sojourn.scenario import examples as example_files
 
-    return list(example_files.examples())
+    return list(example_files.all_examples())
 
 
 def figures() -> list[str]:

@@ -61,7 +61,7 @@ def import_(
     options = Options(unit=unit, rates_hold=rates_hold)
     imported = scenario.convert(paths, names=formats or (), options=options, links=links or ())
     checked_directory(out).mkdir(parents=True, exist_ok=True)
-    files.write_new({out / name: text for name, text in imported.texts.items()})
+    files.write_new({out / name: text for name, text in imported.texts.items()}, out)
     for line in imported.lines:
         print(line)
     print(f"written to {out}: {', '.join(sorted(imported.texts))}")

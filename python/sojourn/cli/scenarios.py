@@ -22,16 +22,13 @@ def parts(
     ] = None,
 ) -> None:
     """List the components of scenarios, with every parameter."""
-    from sojourn.base import files
     from sojourn.base.messages import did_you_mean
     from sojourn.scenario import controller_files, encoding
     from sojourn.show import catalogue, console
 
     families = encoding.parts()
     if controller_files.is_name(kind):
-        name = str(kind)
-        text = files.read_text(Path(name.rpartition(":")[0]), files.MAX_SETTINGS_BYTES)
-        families, kind = {"transport": [controller_files.part(name, text)]}, "transport"
+        families, kind = {"transport": [controller_files.read_part(str(kind))]}, "transport"
     sections = catalogue.parts_text(families, kind)
     if not sections:
         names = [part["name"] for members in families.values() for part in members]
@@ -57,10 +54,11 @@ def examples(
         typer.Argument(metavar="NAME", help="Example to copy.", autocompletion=completion.examples),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Copy of the example (default: NAME.toml).")
+        Path | None,
+        typer.Option(metavar="FILE", help="File or folder of the copy (default: NAME.toml)."),
     ] = None,
 ) -> None:
-    """List the examples, or copy one and the files that it names."""
+    """List the examples, or copy one and the files that it needs."""
     from sojourn.scenario import examples as example_files
 
     if name is not None:
@@ -68,7 +66,7 @@ def examples(
     elif out is not None:
         raise ScenarioError("--out: needs the name of an example")
     else:
-        files = example_files.examples()
+        files = example_files.all_examples()
         width = max(map(len, files))
         for stem, file in files.items():
             print(f"{stem:{width}}  {example_files.summary(file)}")
