@@ -22,9 +22,9 @@ impl<A: Allocation> AllocationScheduler<A> {
         Self { allocation, active: Vec::new() }
     }
 
-    fn advance(&mut self, span: f64) {
+    fn advance(&mut self, now: f64, span: f64) {
         for flow in &mut self.active {
-            flow.advance(span);
+            flow.advance(now, span);
         }
     }
 }
@@ -40,12 +40,12 @@ impl<A: Allocation> FluidScheduler for AllocationScheduler<A> {
         let first = times.min_by(|a, b| a.1.total_cmp(&b.1));
         let leaving = first.filter(|(_, span)| span.is_finite() && now + span <= until);
         if let Some((index, span)) = leaving {
-            self.advance(span);
+            self.advance(now, span);
             return Some((self.active.remove(index), now + span));
         }
         // If `until` is infinite, only flows that never stop are left.
         if until.is_finite() {
-            self.advance(until - now);
+            self.advance(now, until - now);
         }
         None
     }

@@ -13,6 +13,9 @@ use crate::traffic::flow_between;
 pub(crate) const NO_HEADERS: Format =
     Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40), syn: None, sack: false };
 
+/// Measured interval that contains every run.
+pub(crate) const ALWAYS: [Time; 2] = [Time::ZERO, Time::NEVER];
+
 /// An empty network.
 pub(crate) fn empty_graph() -> Graph {
     Graph::new(LoadReference { rate: Rate::from_gbps(8), what: "the link".to_owned() })
@@ -64,7 +67,8 @@ pub(crate) fn run_on_link(
     flows: &[FlowSpec],
     limit: Time,
 ) -> IdealOutcome {
-    let setup = IdealSetup { graph, format: &NO_HEADERS, limit, watch: &RunControl::default() };
+    let watch = &RunControl::default();
+    let setup = IdealSetup { graph, format: &NO_HEADERS, limit, measured: ALWAYS, watch };
     run(ideal, setup, flows.iter().copied(), |_, links| links.push(0))
 }
 

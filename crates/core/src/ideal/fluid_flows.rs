@@ -45,6 +45,8 @@ impl FluidLinks {
             stop: f64::INFINITY,
             lag: 0.0,
             latency: 0.0,
+            interval: [0.0, 0.0],
+            measured: 0.0,
         }
     }
 }
@@ -73,6 +75,9 @@ pub struct FluidFlow {
     /// Ideal FCT minus the transmission time at the bottleneck: propagation, and store-and-forward
     /// of the last packet.
     latency: f64,
+    /// Measured interval, and the amount sent in it.
+    interval: [f64; 2],
+    measured: f64,
 }
 
 /// Picobits per byte.
@@ -105,8 +110,8 @@ impl FluidFlow {
         (self.sent + self.rate * span).min(self.total)
     }
 
-    /// Serves the flow for `span` at its current rate.
-    pub(crate) fn advance(&mut self, span: f64) {
+    /// Serves the flow from `now` for `span` at its current rate.
+    pub(crate) fn advance(&mut self, now: f64, span: f64) {
         let rate = self.rate;
         assert!(
             (0.0..=self.bottleneck).contains(&rate),
@@ -114,6 +119,8 @@ impl FluidFlow {
             self.record
         );
         self.sent = self.sent_after(span);
+        let [from, to] = self.interval;
+        self.measured += rate * ((now + span).min(to) - now.max(from)).max(0.0);
         // The amount sent over the bottleneck rate is the time that the ideal FCT contains. The sum
         // never decreases and is exactly zero for an undisturbed flow, so no slowdown is below one.
         self.lag += span * (1.0 - self.rate / self.bottleneck);
@@ -146,7 +153,9 @@ impl<'a> FluidRun<'a> {
     pub(crate) fn new(setup: IdealSetup<'a>, scheduler: Box<dyn FluidScheduler>) -> Self {
         let links = FluidLinks::new(setup.graph.links.iter().map(|link| link.rate));
         let link_bytes = vec![0.0; links.capacity.len()];
-        let outcome = IdealOutcome { records: Vec::new(), link_bytes, end: Time::ZERO };
+        let measured_bytes = link_bytes.clone();
+        let records = Vec::new();
+        let outcome = IdealOutcome { records, link_bytes, measured_bytes, end: Time::ZERO };
         Self { setup, now: 0.0, links, scheduler, active: 0, spare: Vec::new(), outcome }
     }
 
@@ -201,6 +210,7 @@ impl<'a> FluidRun<'a> {
         let is_sized = spec.size.is_some();
         let mut flow = self.links.add_flow(links);
         flow.record = self.outcome.records.len();
+        flow.interval = self.setup.measured.map(picoseconds);
         flow.latency = fct.0 as f64 - total / flow.bottleneck;
         if is_sized {
             flow.total = total;
@@ -228,6 +238,7 @@ impl<'a> FluidRun<'a> {
         for link in &flow.links {
             self.links.flows[*link as usize] -= 1;
             self.outcome.link_bytes[*link as usize] += flow.sent / BYTE;
+            self.outcome.measured_bytes[*link as usize] += flow.measured / BYTE;
         }
         let IdealSetup { format, limit, .. } = self.setup;
         let record = &mut self.outcome.records[flow.record];

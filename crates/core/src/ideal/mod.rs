@@ -59,6 +59,8 @@ pub struct IdealSetup<'a> {
     pub format: &'a Format,
     /// Time limit of the run. Flows that start at the limit or later are ignored.
     pub limit: Time,
+    /// Start and end of the interval in which counters of links are measured.
+    pub measured: [Time; 2],
     /// Handle to stop the run and to read its progress.
     pub watch: &'a RunControl,
 }
@@ -70,6 +72,8 @@ pub struct IdealOutcome {
     pub records: Vec<FlowRecord>,
     /// Bytes that each link carried, headers included.
     pub link_bytes: Vec<f64>,
+    /// Bytes that each link carried in the measured interval.
+    pub measured_bytes: Vec<f64>,
     /// Arrival of the last byte, or the time limit.
     pub end: Time,
 }

@@ -15,6 +15,7 @@ use crate::run::build::check_independent;
 use crate::run::scenario::{Model, Scenario};
 use crate::run::summary::Execution;
 use crate::schedule::Partition;
+use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::run_on_threads;
 use crate::traffic::FlowStream;
 use crate::transport::controllers;
@@ -135,8 +136,14 @@ impl Scenario {
     ) -> Result<Results, Problem> {
         let FlowStream { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
-        let setting =
-            IdealSetup { graph, format: &self.packet, limit: self.time_limit, watch: control };
+        let interval = self.measured_interval(graph)?.configured();
+        let setting = IdealSetup {
+            graph,
+            format: &self.packet,
+            limit: self.time_limit,
+            measured: interval,
+            watch: control,
+        };
         let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             let route = routes.allocate(spec.source, spec.target, spec.path_key());
             links.extend(routes.links(route).next().unwrap_or_default());
@@ -153,16 +160,31 @@ impl Scenario {
         let of_workload =
             self.overload_warning(graph).into_iter().chain(self.empty_start_warning());
         summary["warnings"] = of_workload.chain(of_ideal).collect();
-        let elapsed = elapsed.seconds();
+        let [from, to] = interval;
+        let measured = MeasuredInterval::part_of_run([from, to.min(outcome.end)], outcome.end);
+        if let Some([from, to]) = measured {
+            summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
+        }
         let link = |id: usize| {
             let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);
-            let share = if elapsed > 0.0 { bytes * 8.0 / rate.bps() / elapsed } else { 0.0 };
-            json!({
+            let utilisation = |bytes: f64, span: Duration| {
+                let seconds = span.seconds();
+                if seconds > 0.0 { bytes * 8.0 / rate.bps() / seconds } else { 0.0 }
+            };
+            let mut link = json!({
                 "name": graph.link_name(id as LinkId),
                 "rate_bps": rate.0,
                 "bytes": bytes.round() as u64,
-                "utilisation": share,
-            })
+                "utilisation": utilisation(bytes, elapsed),
+            });
+            if let Some([from, to]) = measured {
+                let bytes = outcome.measured_bytes[id];
+                link["measured"] = json!({
+                    "utilisation": utilisation(bytes, to - from),
+                    "bytes": bytes.round() as u64,
+                });
+            }
+            link
         };
         summary["links"] = (0..graph.links.len()).map(link).collect();
         let (samples, chains) = (Samples::default(), Chains::default());

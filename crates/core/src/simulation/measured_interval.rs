@@ -38,7 +38,17 @@ impl MeasuredInterval {
         let [start, _] = self.bounds;
         let end = if self.totals[1].is_some() { self.bounds[1] } else { ended };
         let has_started = start == Time::ZERO || self.totals[0].is_some();
-        (has_started && start < end && (start, end) != (Time::ZERO, ended)).then_some([start, end])
+        Self::part_of_run([start, end], ended).filter(|_| has_started)
+    }
+
+    /// Returns the interval, or `None` if it is empty or the whole of a run that ended at `ended`.
+    pub fn part_of_run([start, end]: [Time; 2], ended: Time) -> Option<[Time; 2]> {
+        (start < end && (start, end) != (Time::ZERO, ended)).then_some([start, end])
+    }
+
+    /// Returns the start of the interval, and its end or [`Time::NEVER`] for that of the run.
+    pub fn configured(&self) -> [Time; 2] {
+        self.bounds
     }
 
     /// Returns the counters of a link in the interval, at the end of the run.

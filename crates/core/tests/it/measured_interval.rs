@@ -79,6 +79,24 @@ fn warm_up_without_arrivals_after_it_measures_nothing() {
 }
 
 #[test]
+fn ideals_measure_in_the_same_interval_as_packets() {
+    for model in ["max_min", "processor_sharing", "srpt", "omniscient"] {
+        let ideal = json!({ "model": model, "transport": null });
+        let (link, bounds) = link(&with(&periodic(), ideal.clone()), "switch->host0");
+        assert_eq!(bounds, json!({ "from_s": 0.05, "to_s": 0.199 }), "{model}");
+        assert_eq!(link["bytes"], json!(400 * 1040), "{model}");
+        // Flows are fluid, and those that start at 199 ms send nothing before.
+        let measured = &link["measured"];
+        assert_eq!(measured["bytes"], json!(298 * 1040), "{model}");
+        assert_near(&measured["utilisation"], 2.0 * 8320.0 / 1e7);
+        // Nine arrivals are too few for a rate, and the whole run is measured.
+        let change = json!({ "warm_up": "0 s", "workload": { "events": 9 } });
+        let (link, bounds) = self::link(&with(&with(&periodic(), ideal), change), "switch->host0");
+        assert_eq!((&link["measured"], bounds), (&Value::Null, Value::Null), "{model}");
+    }
+}
+
+#[test]
 fn every_engine_measures_the_same_counters() {
     let sizes = json!({ "kind": "pareto", "mean": "40 KB", "shape": 1.3 });
     let scenario = json!({

@@ -112,8 +112,9 @@ def link_counters(result: Result, link: str) -> dict[str, Any]:
 def measured(counters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counters of a link, with those from the warm-up to the last arrival.
 
-    These are utilisation, bytes, packets, drops, marks, pauses and the mean queue; others are of
-    the whole run. All are in an ideal, and if flows do not arrive at a mean rate.
+    These are utilisation, bytes, packets, drops, marks, pauses and the mean queue, and in an ideal
+    utilisation and bytes; others are of the whole run. All are if flows do not arrive at a mean
+    rate.
     """
     return {**counters, **counters.get("measured", {})}
 

@@ -181,7 +181,7 @@ impl Omniscient {
         } else {
             self.update_waiting(ports, |queue| queue.remove(&srpt_key));
         }
-        scheduled.flow.advance(now - scheduled.updated_at);
+        scheduled.flow.advance(scheduled.updated_at, now - scheduled.updated_at);
         scheduled.updated_at = now;
         scheduled
     }
@@ -228,7 +228,7 @@ impl FluidScheduler for Omniscient {
     fn close(&mut self, now: f64) -> Vec<FluidFlow> {
         let flows = std::mem::take(&mut self.flows).into_values();
         let current = |mut scheduled: ScheduledFlow| {
-            scheduled.flow.advance(now - scheduled.updated_at);
+            scheduled.flow.advance(scheduled.updated_at, now - scheduled.updated_at);
             scheduled.flow
         };
         flows.map(current).collect()
@@ -242,7 +242,7 @@ mod tests {
     use crate::base::units::{Duration, Rate, Time};
     use crate::ideal::allocation::AllocationScheduler;
     use crate::ideal::fixture::{
-        NO_HEADERS, empty_graph, fcts_on_link, one_link, poisson, sized_flow,
+        ALWAYS, NO_HEADERS, empty_graph, fcts_on_link, one_link, poisson, sized_flow,
     };
     use crate::ideal::models::srpt;
     use crate::ideal::{Allocation, IdealOutcome, IdealSetup, run};
@@ -298,7 +298,8 @@ mod tests {
         flows: &[FlowSpec],
         limit: Time,
     ) -> IdealOutcome {
-        let setup = IdealSetup { graph, format: &NO_HEADERS, limit, watch: &RunControl::default() };
+        let watch = &RunControl::default();
+        let setup = IdealSetup { graph, format: &NO_HEADERS, limit, measured: ALWAYS, watch };
         run(ideal, setup, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })

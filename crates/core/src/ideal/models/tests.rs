@@ -5,8 +5,8 @@ use crate::base::run_control::RunControl;
 use crate::base::schema::{Parameter, defaults};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::ideal::fixture::{
-    NO_HEADERS, empty_graph, fcts_on_link, flows_from_gaps, long_lived, one_link, run_on_link,
-    sized_flow,
+    ALWAYS, NO_HEADERS, empty_graph, fcts_on_link, flows_from_gaps, long_lived, one_link,
+    run_on_link, sized_flow,
 };
 use crate::ideal::{IdealSetup, run};
 use crate::model::flow::{self, FlowSpec};
@@ -73,6 +73,26 @@ fn long_lived_flows_share_until_their_stop() {
 }
 
 #[test]
+fn bytes_in_the_measured_interval_are_those_sent_in_it() {
+    // At 1 ns a byte: alone, flow 0 sends 1000 B until 1 us. From then on each ideal either shares the link
+    // or serves flow 1 first, which sends its 2000 B until 3 or 5 us.
+    let flows = [sized_flow(0, 0, 4000), sized_flow(1, 1_000_000, 2000)];
+    let graph = one_link();
+    let watch = &RunControl::default();
+    for (measured, bytes) in [([0, 6], 6000), ([2, 4], 2000), ([0, 1], 1000), ([5, 9], 1000)] {
+        let measured = measured.map(|us| Time(us * 1_000_000));
+        let limit = Time::NEVER;
+        let setup = IdealSetup { graph: &graph, format: &NO_HEADERS, limit, measured, watch };
+        for ideal in sharing_ideals() {
+            let outcome = run(&*ideal, setup, flows, |_, links| links.push(0));
+            let counted = outcome.measured_bytes[0];
+            assert!((counted - f64::from(bytes)).abs() < 1e-6, "{}: {counted}", ideal.name());
+            assert_eq!(outcome.link_bytes[0].round() as u64, 6000, "{}", ideal.name());
+        }
+    }
+}
+
+#[test]
 fn run_without_limit_ends_when_only_long_lived_flows_are_left() {
     for ideal in sharing_ideals() {
         let flows = [long_lived(0, 0, None), sized_flow(1, 0, 1000)];
@@ -96,7 +116,7 @@ proptest! {
         let format = Format { payload, header, ack, ..defaults() };
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &format, Time::NEVER);
-        let setup = IdealSetup { graph, format, limit, watch: &watch };
+        let setup = IdealSetup { graph, format, limit, measured: ALWAYS, watch: &watch };
         let route = |_: &FlowSpec, links: &mut Vec<LinkId>| {
             links.extend((0..hops.len() as LinkId).map(|i| 2 * i));
         };
@@ -119,7 +139,7 @@ proptest! {
         let graph = chain(&hops);
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &NO_HEADERS, Time::NEVER);
-        let setup = IdealSetup { graph, format, limit, watch: &watch };
+        let setup = IdealSetup { graph, format, limit, measured: ALWAYS, watch: &watch };
         let specs = flows_from_gaps(flows.iter().map(|(gap, size, ..)| (*gap, *size)));
         let on = |i: usize| flows[i].2..(flows[i].2 + flows[i].3).min(hops.len());
         let carried = |hop| -> u64 {
@@ -135,6 +155,8 @@ proptest! {
             for hop in 0..hops.len() {
                 let (carried, counted) = (carried(hop) as f64, outcome.link_bytes[2 * hop]);
                 prop_assert!((counted - carried).abs() <= 1e-9 * carried, "{}", ideal.name());
+                let measured = outcome.measured_bytes[2 * hop];
+                prop_assert!((measured - carried).abs() <= 1e-6 * carried, "{}", ideal.name());
             }
         }
     }
