@@ -677,3 +677,28 @@ load = 0.5
 flows = 50
 sizes = { kind = "uniform", min = "1 B", max = "200 KB" }
 """
+
+
+def test_flows_of_a_connection_wait_for_earlier_ones() -> None:
+    scenario = {
+        "topology": {"kind": "star", "hosts": 3, "rate": "10 Gbps", "delay": "5 us"},
+        "transport": "dctcp",
+        "workload": {
+            "kind": "rpc",
+            "request": {"kind": "uniform", "min": "1 KB", "max": "100 KB"},
+            "response": {"kind": "fixed", "size": "1 KB"},
+            "pattern": {"outstanding": 4, "calls": 200, "connections": 1},
+        },
+        "account": True,
+        "account_flows": [20],
+    }
+    result = sojourn.run(scenario)
+    flows, excess = accounts.divided(result), accounts.divided(result, excess=True)
+    assert flows.height == 400
+    waits, fcts = flows[accounts.CONNECTION].to_numpy(), flows["fct_s"].to_numpy()
+    assert waits.sum() > 0.05 * fcts.sum()
+    error = flows.select(pl.sum_horizontal(*PARTS) - pl.col("fct_s")).to_series()
+    assert (error.abs() < 1e-12).all()
+    least = excess.select(pl.min_horizontal(*PARTS)).to_series()
+    assert (least > -1e-12).all()
+    assert pieces(result, 20)["lasts_s"].sum() == pytest.approx(flows.row(20, named=True)["fct_s"])

@@ -26,6 +26,9 @@ OTHERS, OWN, CONTROL, PAUSED = "queues: others", "queues: own", "queues: control
 PACE, TURN, REPAIRS, TIME_OUTS = "pace", "turn", "repairs", "time-outs"
 
 
+CONNECTION = "connection"
+
+
 SHARED = "shared"
 
 
@@ -34,13 +37,14 @@ PARTS = {
     HANDSHAKE: "the RTT that opens the flow, and retransmissions of SYNs",
     ROUND_TRIPS: "waits for the congestion window: propagation, transmission, delayed ACKs",
     OTHERS: "queueing in ports behind packets of other flows",
-    OWN: "queueing in ports behind earlier packets of the same flow",
+    OWN: "queueing in ports behind earlier packets of the same flow or connection",
     CONTROL: "queueing behind ACKs and other control packets, or in ports that idle by design",
     PAUSED: "waits in ports paused by PFC",
     PACE: "waits for the sender's pacing",
     TURN: "waits for the port of the flow's own host",
     REPAIRS: "time from transmission to retransmission of losses that ACKs revealed",
     TIME_OUTS: "time from transmission to retransmission of losses that a timeout revealed",
+    CONNECTION: "waits for earlier flows of the same persistent connection",
     SHARED: "waits while the ideal serves other flows",
 }
 """The parts of a completion time, and their meaning. The names are values of `metric` in files."""
@@ -58,6 +62,7 @@ LABELS = {
     TURN: "NIC wait",
     REPAIRS: "loss recovery",
     TIME_OUTS: "timeouts",
+    CONNECTION: "connection",
     SHARED: "sharing",
 }
 """Names of the parts in printed tables, sentences and pictures."""
@@ -80,6 +85,7 @@ BY_REASON = {
     "recovery_gap": REPAIRS,
     "recovery_timeout": TIME_OUTS,
     "flight": FLIGHT,
+    "connection": CONNECTION,
 }
 
 
@@ -163,7 +169,11 @@ ALONE_IN = {
 """The columns of the ideal FCT, and the parts that they belong to."""
 
 
-NOT_BEHIND_ITSELF = (TURN, ROUND_TRIPS, PACE, REPAIRS, TIME_OUTS, OTHERS, CONTROL, PAUSED)
+NOT_BEHIND_ITSELF = (
+    *(TURN, ROUND_TRIPS, PACE, CONNECTION),
+    *(REPAIRS, TIME_OUTS),
+    *(OTHERS, CONTROL, PAUSED),
+)
 """Parts during which other packets of the flow are transmitted, in the order of subtraction.
 
 First waits at the sender (pacing includes the transmission time at the host's port), then loss

@@ -28,6 +28,7 @@ REASONS = {
     "recovery_gap": "loss recovery after duplicate ACKs/SACK",
     "recovery_timeout": "loss recovery after timeout",
     "flight": "last packet",
+    "connection": "earlier flows of the connection",
 }
 """Reasons of waits in printed tables, by their names in files."""
 

@@ -15,7 +15,7 @@ from sojourn.base import files
 from sojourn.base.messages import did_you_mean
 from sojourn.learn.episode import Agent
 from sojourn.scenario.controller_files import KIND, MECHANISM
-from sojourn.scenario.values import without_array
+from sojourn.scenario.conversion import without_array
 
 AGENT = Path(__file__).with_name("agent_controller.py")
 """File of the controller of agents' flows."""

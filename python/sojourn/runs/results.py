@@ -81,7 +81,8 @@ class Result:
 
         Reasons: `handshake`; `window` (congestion window); `rate` (pacing); `turn` (NIC wait);
         `recovery_gap` (loss recovery after duplicate ACKs or SACK); `recovery_timeout` (loss
-        recovery after a timeout); `flight` (of the packet that completed the flow).
+        recovery after a timeout); `flight` (of the packet that completed the flow); `connection`
+        (earlier flows of the same persistent connection).
 
         Places: `propagation`; `transmission`; queueing while a port transmits packets of the same
         flow (`queue_own`), of other flows (`queue_others`), or control packets (`queue_control`);

@@ -10,6 +10,7 @@ import polars as pl
 from sojourn.analysis import metrics
 from sojourn.analysis.breakdown import (
     ALONE,
+    CONNECTION,
     CONTROL,
     FLIGHT,
     HANDSHAKE,
@@ -48,6 +49,7 @@ COLOURS = {
     TURN: BLUE,
     REPAIRS: PURPLE,
     TIME_OUTS: GREEN,
+    CONNECTION: "#B5A17A",
     SHARED: "#7A4B2A",
 }
 """Colours of parts: grey for parts that the ideal FCT has too, colours for other waits."""

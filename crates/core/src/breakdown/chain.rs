@@ -15,12 +15,21 @@ pub fn location_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Names of the reasons, by number.
-pub const REASONS: [&str; 7] =
-    ["handshake", "window", "rate", "turn", "recovery_gap", "recovery_timeout", "flight"];
+pub const REASONS: [&str; 8] = [
+    "handshake",
+    "window",
+    "rate",
+    "turn",
+    "recovery_gap",
+    "recovery_timeout",
+    "flight",
+    "connection",
+];
 
 const HANDSHAKE: u8 = 0;
 const WINDOW: u8 = 1;
 const FLIGHT: u8 = 6;
+const CONNECTION: u8 = 7;
 
 impl WaitReason {
     /// Number of the reason in [`REASONS`].
@@ -30,6 +39,7 @@ impl WaitReason {
             Self::Nic | Self::NicPaused => 3,
             Self::SequenceGap => 4,
             Self::Timeout => 5,
+            Self::Connection => CONNECTION,
         }
     }
 }
@@ -88,9 +98,13 @@ impl Chain {
 
     /// Returns the intervals from the start of the flow to its completion.
     pub fn leading_to(&self, handshake: &Handshake, completion: &Completion) -> Vec<ChainInterval> {
-        let flight = &completion.delays;
-        let mut intervals =
-            vec![ChainInterval::new(FLIGHT, flight, Duration::ZERO, Duration::ZERO)];
+        let Completion { delays: flight, connection, .. } = completion;
+        let mut intervals = Vec::new();
+        if *connection > Duration::ZERO {
+            let none = PathDelays::ZERO;
+            intervals.push(ChainInterval::new(CONNECTION, &none, *connection, Duration::ZERO));
+        }
+        intervals.push(ChainInterval::new(FLIGHT, flight, Duration::ZERO, Duration::ZERO));
         let mut next = completion.breakdown.last_interval;
         while let Some(interval) = next.checked_sub(1).map(|index| self.0[index as usize]) {
             intervals.push(interval);
@@ -123,14 +137,16 @@ mod tests {
         chain.add_window_rtt(&mut last, &delays, us(4));
         let handshake = Handshake { delays, sender: us(7) };
         let intervals: Vec<(&str, u64)> = chain
-            .leading_to(&handshake, &Completion { breakdown: last, delays })
+            .leading_to(&handshake, &Completion { breakdown: last, delays, connection: us(2) })
             .iter()
             .map(|interval| {
                 let duration: u64 = interval.durations.iter().map(|part| part.0 / 1_000_000).sum();
                 (REASONS[usize::from(interval.reason)], duration)
             })
             .collect();
-        assert_eq!(intervals, [("handshake", 17), ("rate", 3), ("window", 14), ("flight", 10)]);
+        let expected =
+            [("handshake", 17), ("rate", 3), ("window", 14), ("flight", 10), ("connection", 2)];
+        assert_eq!(intervals, expected);
         assert_eq!(location_names().count(), LOCATIONS);
     }
 }

@@ -97,12 +97,15 @@ pub enum WaitReason {
     Timeout,
     /// The host's NIC was paused.
     NicPaused,
+    /// Earlier flows of the connection were sent or acknowledged first.
+    Connection,
 }
 
 /// Number of wait reasons.
-const WAIT_REASONS: usize = 5;
+const WAIT_REASONS: usize = 6;
 
-/// FCT breakdown of the time from the end of the handshake to a transmission.
+/// FCT breakdown of the time from the end of the handshake to a transmission; for a later flow of a
+/// persistent connection, from the start of the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
     window: PathDelays,
@@ -111,9 +114,21 @@ pub struct Breakdown {
     window_rtts: u32,
     /// Number of the last interval of its chain, counted from 1, if chains are kept.
     last_interval: u32,
+    /// Number of the transmitted flow in the byte stream of a persistent connection, from 0.
+    stream_index: u32,
 }
 
 impl Breakdown {
+    /// Returns the empty breakdown of a flow of a byte stream, given by its number there.
+    pub fn of_stream_flow(stream_index: u32) -> Self {
+        Self { stream_index, ..Self::default() }
+    }
+
+    /// Number of the transmitted flow in its byte stream.
+    pub fn stream_index(&self) -> u32 {
+        self.stream_index
+    }
+
     /// Sum over all reasons.
     pub fn total(&self) -> Duration {
         self.window.total() + self.receiver + sum(&self.waits)
@@ -159,10 +174,12 @@ pub struct Completion {
     pub breakdown: Breakdown,
     /// Delays of the packet on the forward path.
     pub delays: PathDelays,
+    /// Time from the arrival of the packet to the completion of the earlier flows of its connection.
+    pub connection: Duration,
 }
 
 /// Number of components of an FCT breakdown.
-pub const COMPONENTS: usize = 2 * (PATH_LOCATIONS + 1) + WAIT_REASONS + REVERSE;
+pub const COMPONENTS: usize = 2 * (PATH_LOCATIONS + 1) + WAIT_REASONS + REVERSE + 1;
 
 /// FCT breakdown of a completed flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,12 +193,12 @@ pub struct BreakdownRow {
 impl BreakdownRow {
     /// Combines the breakdown of the handshake with that of the packet that completed the flow.
     pub fn new(handshake: &Handshake, completion: &Completion) -> Self {
-        let Completion { breakdown, delays } = completion;
+        let Completion { breakdown, delays, connection } = completion;
         let handshake = handshake.delays.0.iter().chain([&handshake.sender]);
         let window = breakdown.window.0.iter().chain([&breakdown.receiver]);
         // The last packet has no delays on the reverse path.
         let flight = &delays.0[..REVERSE];
-        let all = handshake.chain(window).chain(&breakdown.waits).chain(flight);
+        let all = handshake.chain(window).chain(&breakdown.waits).chain(flight).chain([connection]);
         let mut components = [Duration::ZERO; COMPONENTS];
         components.iter_mut().zip(all).for_each(|(component, duration)| *component = *duration);
         Self { components, window_rtts: u64::from(breakdown.window_rtts) }
@@ -204,11 +221,13 @@ pub fn component_names() -> impl Iterator<Item = String> {
         "recovery_gap_sender",
         "recovery_timeout_sender",
         "turn_paused_host",
+        "connection_sender",
     ];
     prefixed("handshake", &PATH_NAMES, &["sender"])
         .chain(prefixed("window", &PATH_NAMES, &["receiver"]))
         .chain(waits.map(str::to_owned))
         .chain(prefixed("flight", &PATH_NAMES[..REVERSE], &[]))
+        .chain(["connection_receiver".to_owned()])
 }
 
 #[cfg(test)]
@@ -226,8 +245,10 @@ mod tests {
         breakdown.add_wait(WaitReason::Timeout, us(100_000));
         let further = [us(0), us(0), us(0), us(1_000_000), us(0)];
         let flight = PathDelays::new(&[host, further, NO_QUEUEING], us(1), us(10));
+        breakdown.add_wait(WaitReason::Connection, us(300));
         let handshake = Handshake { delays, sender: us(7) };
-        let row = BreakdownRow::new(&handshake, &Completion { breakdown, delays: flight });
+        let completion = Completion { breakdown, delays: flight, connection: us(20) };
+        let row = BreakdownRow::new(&handshake, &completion);
         assert_eq!(component_names().count(), COMPONENTS);
         let nonzero: Vec<(String, u64)> = component_names()
             .zip(row.components)
@@ -247,13 +268,15 @@ mod tests {
             ("window_queue_others_back", 1_000),
             ("window_receiver", 10_000),
             ("recovery_timeout_sender", 100_000),
+            ("connection_sender", 300),
             ("flight_propagation", 10),
             ("flight_transmission", 1),
             ("flight_queue_own_host", 100),
             ("flight_paused_there", 1_000_000),
+            ("connection_receiver", 20),
         ];
         assert_eq!(nonzero, expected);
-        let sum = delays.total() + us(7) + breakdown.total() + flight.total();
+        let sum = delays.total() + us(7) + breakdown.total() + flight.total() + us(20);
         assert_eq!((row.total(), row.window_rtts), (sum, 1));
     }
 }

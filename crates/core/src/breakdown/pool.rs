@@ -17,12 +17,13 @@ pub struct BreakdownRef(u32);
 #[repr(align(64))]
 struct Aligned(Breakdown);
 
-const _: () = assert!(size_of::<Aligned>() == 192);
+const _: () = assert!(size_of::<Aligned>() == 256);
 
 impl Aligned {
     /// Reads each of its cache lines ahead of use.
     fn read_ahead(&self) {
-        black_box((self.0.window.0[0], self.0.window.0[8], self.0.window_rtts));
+        let Breakdown { window, waits, stream_index, .. } = &self.0;
+        black_box((window.0[0], window.0[8], waits[0], *stream_index));
     }
 }
 

@@ -6,7 +6,11 @@ use super::flow_columns::{FlowColumns, reorder};
 use super::rtts::{Histogram, RttComponents, RttProbes, RttTrace};
 use crate::base::schema::{Problem, did_you_mean, positive};
 use crate::base::units::{Duration, Time};
+use crate::breakdown::{BreakdownRow, Completion};
+use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, LinkId};
+use crate::model::ideal_fct::IdealFct;
+use crate::transport::endpoint::breakdown::SenderBreakdown;
 
 crate::parameters! {
     /// Quantities to sample over time, besides the number of flows in progress.
@@ -219,6 +223,30 @@ impl Recorder {
         let values = [measured, exact, forward, reverse, fixed, f64::from(u8::from(marked))];
         for (probe, value) in probes.into_iter().zip(values) {
             self.samples.push(now, probe, value);
+        }
+    }
+
+    /// Returns true if the chain of causes of a flow is kept.
+    pub fn keeps_chain(&self, flow: u64) -> bool {
+        self.chained_flows.contains(&flow)
+    }
+
+    /// Records the FCT breakdown of a completed flow, and its chain of causes if that is kept.
+    pub fn record_breakdown(
+        &mut self,
+        spec: &FlowSpec,
+        completed: Time,
+        breakdown: &SenderBreakdown,
+        completion: &Completion,
+        ideal: &IdealFct,
+    ) {
+        let fct = completed - spec.start;
+        let row = BreakdownRow::new(&breakdown.handshake(completion), completion);
+        self.breakdowns.push(spec.id, fct, &row, ideal);
+        if self.keeps_chain(spec.id)
+            && let Some(chain) = breakdown.chain(completion)
+        {
+            self.chains.push(spec.id, fct, &chain);
         }
     }
 

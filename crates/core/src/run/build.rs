@@ -130,10 +130,6 @@ impl Scenario {
 
     /// Checks that flows can share persistent connections.
     fn check_connections(&self) -> Result<(), Problem> {
-        if self.account && matches!(self.model, Model::Packet) {
-            let message = "must be false: flows that share a connection have no FCT breakdown";
-            return Err(Problem::new("account", message));
-        }
         let mut transports = self.all_transports();
         match transports.find(|(_, transport)| transport.needs_own_connection()) {
             Some((field, transport)) => {

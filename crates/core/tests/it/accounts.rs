@@ -8,10 +8,10 @@ use crate::common::{assert_estimates, count, flows, graph, link, mean, run, with
 use serde_json::{Value, json};
 
 /// FCT breakdown of a flow in picoseconds: non-zero components by name.
-type Breakdown = BTreeMap<String, u64>;
+pub(crate) type Breakdown = BTreeMap<String, u64>;
 
 /// Runs a scenario with the FCT breakdown; returns those of the finished flows, in order.
-fn breakdowns(scenario: &Value) -> Vec<Breakdown> {
+pub(crate) fn breakdowns(scenario: &Value) -> Vec<Breakdown> {
     let mut results = run(&with(scenario, json!({ "account": true })));
     let mut account = results.account.take().unwrap();
     let mut breakdown: Vec<Breakdown> = account.flow.iter().map(|_| Breakdown::new()).collect();
@@ -31,7 +31,7 @@ fn breakdowns(scenario: &Value) -> Vec<Breakdown> {
 }
 
 /// An expected breakdown, given in nanoseconds.
-fn expected(parts: &[(&str, f64)]) -> Breakdown {
+pub(crate) fn expected(parts: &[(&str, f64)]) -> Breakdown {
     let of = |(name, ns): &(&str, f64)| (format!("{name}_ps"), (ns * 1000.0).round() as u64);
     parts.iter().map(of).collect()
 }

@@ -1,5 +1,6 @@
 //! Persistent connections: several flows over one sender, receiver and path.
 
+use crate::accounts::{Breakdown, breakdowns, expected};
 use crate::common::{assert_near, count, flows, link, run, try_run, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::base::schema::Parameter;
@@ -164,6 +165,82 @@ fn data_behind_a_loss_waits_at_the_receiver_until_the_retransmission() {
     assert!(second < first, "{first} {second}");
 }
 
+/// FCT breakdowns of these flows, of which chains of causes are kept too.
+fn breakdowns_of_ten(starts_ms: &[u64], rest: &Value) -> Vec<Breakdown> {
+    let rows: Vec<(u64, Value)> = starts_ms.iter().map(|start| (*start, json!(0))).collect();
+    let chains: Vec<usize> = (0..rows.len()).collect();
+    breakdowns(&with(&flows_of_ten(&rows, &json!({ "account_flows": chains })), rest.clone()))
+}
+
+/// Flight of a packet that has waited for others of its connection in the port of its host.
+fn flight_behind(queue_own_ms: f64) -> Vec<(&'static str, f64)> {
+    let (propagation, transmission) = (5e6, 1e6);
+    let flight =
+        [("flight_propagation", propagation), ("flight_transmission", transmission)].to_vec();
+    if queue_own_ms > 0.0 {
+        [flight, vec![("flight_queue_own_host", queue_own_ms * 1e6)]].concat()
+    } else {
+        flight
+    }
+}
+
+#[test]
+fn flows_of_a_connection_queue_behind_its_earlier_packets() {
+    // The window permits all packets at once. The last flow finds an idle connection.
+    let breakdown = breakdowns_of_ten(&[0, 0, 3, 100], &json!({}));
+    let by_hand = [9.0, 19.0, 29.0 - 3.0, 9.0].map(|queue| expected(&flight_behind(queue)));
+    assert_eq!(breakdown, by_hand);
+}
+
+#[test]
+fn a_flow_waits_for_its_connection_while_earlier_flows_fill_the_window() {
+    // The first flow fills the window of ten. Its ACKs arrive at 11.04, 12.04, … ms, and each permits two
+    // packets (slow start): the last two of the second flow at 15.04 ms, when the port has sent four packets
+    // of it, and the last one waits for five others.
+    let window = json!({ "transport": { "window": { "initial": 10 } } });
+    let breakdown = breakdowns_of_ten(&[0, 0], &window);
+    let second = [vec![("connection_sender", 15.04e6)], flight_behind(5.0)].concat();
+    assert_eq!(breakdown, [expected(&flight_behind(9.0)), expected(&second)]);
+    // A third flow starts at 12 ms.
+    let breakdown = breakdowns_of_ten(&[0, 0, 12], &window);
+    assert_eq!(breakdown[..2], [expected(&flight_behind(9.0)), expected(&second)]);
+    // ACKs at 16.04, 17.04, … ms permit two packets of the third flow each, the last at 20.04 ms.
+    let third = [vec![("connection_sender", 8.04e6)], flight_behind(10.0)].concat();
+    assert_eq!(breakdown[2], expected(&third));
+}
+
+#[test]
+fn a_flow_waits_for_the_handshake_of_an_earlier_flow() {
+    let handshake = json!({ "transport": { "reliability": { "handshake": true } } });
+    // The handshake takes 2 x (5 + 0.04) ms.
+    let handshake_parts = [("handshake_propagation", 10e6), ("handshake_transmission", 0.08e6)];
+    let first = [&handshake_parts[..], &flight_behind(9.0)].concat();
+    let second = [vec![("connection_sender", 7.08e6)], flight_behind(19.0)].concat();
+    let breakdown = breakdowns_of_ten(&[0, 3], &handshake);
+    assert_eq!(breakdown, [expected(&first), expected(&second)]);
+}
+
+#[test]
+fn a_flow_waits_at_the_receiver_for_a_retransmission_of_an_earlier_flow() {
+    let losses = json!({ "losses": { "name": "l.csv", "text": "flow,segment,time\n0,1,1\n" } });
+    let breakdown = breakdowns_of_ten(&[0, 0], &json!({ "topology": losses }));
+    // The third duplicate ACK is that of the fourth packet, at 4 + 5 + 5.04 ms. The retransmission follows
+    // the 20 packets, at 20 ms, and arrives at 26 ms, 1 ms after the last packet of the second flow.
+    let first = [vec![("recovery_gap_sender", 14.04e6)], flight_behind(5.96)].concat();
+    let second = [flight_behind(19.0), vec![("connection_receiver", 1e6)]].concat();
+    assert_eq!(breakdown, [expected(&first), expected(&second)]);
+}
+
+#[test]
+fn a_flow_on_an_idle_connection_waits_for_the_window_of_the_restart() {
+    // As below: the second flow sends 10, 20 and 6 packets, and the window is full twice.
+    let scenario = with(&two_flows_with_a_pause("initial"), json!({ "account": true }));
+    let mut account = run(&scenario).account.unwrap();
+    assert_eq!(account.rounds[1], 2);
+    let window = account.take_components().find(|(name, _)| name == "window_propagation_ps");
+    assert_eq!(window.unwrap().1[1], 200_000_000_000);
+}
+
 #[test]
 fn flows_of_a_connection_that_do_not_finish_have_the_data_received_in_order() {
     let rows = [(0, json!(0)), (0, json!(0)), (0, json!(0))];
@@ -175,30 +252,28 @@ fn flows_of_a_connection_that_do_not_finish_have_the_data_received_in_order() {
     assert_eq!(results.summary["stuck"], json!([]));
 }
 
+/// Flows of 40 and 36 packets of one connection, which is idle between them.
+fn two_flows_with_a_pause(idle_restart: &str) -> Value {
+    json!({
+        "topology": { "kind": "link", "rate": "10 Gbps", "delay": "50 ms" },
+        "packet": { "payload": "960 B" },
+        "transport": {
+            "kind": "tcp", "reliability": { "min_rto": "200 ms", "idle_restart": idle_restart },
+        },
+        "workload": { "kind": "flows", "flows": [
+            { "source": 0, "target": 1, "size": "38400 B", "connection": 0 },
+            { "source": 0, "target": 1, "size": "34560 B", "connection": 0, "start": "900 ms" },
+        ] },
+        "time_limit": "10 s",
+    })
+}
+
 #[test]
 fn an_idle_connection_restarts_with_the_window_that_the_scenario_requests() {
     // 40 packets increase the window from 10 to 50. The connection is idle for more than two and less than
     // three RTOs of 200 ms, and then sends 36 packets, over an RTT of 100 ms and in no time: 36 at once; 12,
     // a quarter of 50, and 24 (slow start); 10, 20 and 6.
-    let fct = |idle_restart: &str| {
-        let results = run(&json!({
-            "topology": { "kind": "link", "rate": "10 Gbps", "delay": "50 ms" },
-            "packet": { "payload": "960 B" },
-            "transport": {
-                "kind": "tcp",
-                "reliability": { "min_rto": "200 ms", "idle_restart": idle_restart },
-            },
-            "workload": { "kind": "flows", "flows": [
-                { "source": 0, "target": 1, "size": "38400 B", "connection": 0 },
-                {
-                    "source": 0, "target": 1, "size": "34560 B", "connection": 0,
-                    "start": "900 ms",
-                },
-            ] },
-            "time_limit": "10 s",
-        }));
-        results.flows.fct_s[1]
-    };
+    let fct = |idle_restart: &str| run(&two_flows_with_a_pause(idle_restart)).flows.fct_s[1];
     for (idle_restart, by_hand) in [("none", 0.05), ("halving", 0.15), ("initial", 0.25)] {
         assert_near(fct(idle_restart), by_hand, 0.01, idle_restart);
     }
@@ -275,6 +350,7 @@ fn every_transport_serves_connections_or_refuses_them() {
     for transport in controllers::Config::built_in() {
         let scenario = json!({
             "topology": { "kind": "star", "hosts": 3, "delay": "5 us" }, "transport": transport,
+            "account": true, "account_flows": [0, 1, 2],
             "workload": with(
                 &flows(&[(0.0, 0, 1, 50_000), (0.0, 0, 1, 500), (0.001, 0, 1, 90_000)]),
                 json!({ "connections": 1 }),
@@ -324,10 +400,6 @@ fn scenarios_that_connections_cannot_serve_are_refused() {
     let cannot_share = "workload: `other` and `flows` share a connection, and must have the same \
                         transport and traffic class";
     for (scenario, message) in [
-        (
-            with(&scenario, json!({ "account": true })),
-            "account: must be false: flows that share a connection have no FCT breakdown",
-        ),
         (long_lived, "workload.flows[1].connection: needs a flow with a `size`"),
         (with(&classes, json!({ "transports": { "other": "dctcp" } })), cannot_share),
         (with(&classes, json!({ "traffic_classes": { "other": 3 } })), cannot_share),

@@ -5,7 +5,7 @@
 //! `make fuzz COUNT=…` runs more scenarios. A failure prints the seed and the scenario.
 
 use crate::common::campaign::{self, Plan};
-use crate::common::scenarios::{has_connections, scenario};
+use crate::common::scenarios::scenario;
 use crate::common::{count, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
@@ -117,9 +117,7 @@ fn check(seed: u64) {
         let in_windows = fingerprint(&run_by("windows", *parts, &scenario));
         by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
     }
-    if !has_connections(&scenario) {
-        check_breakdown(&scenario, &results, partitions[partitions.len() - 1]);
-    }
+    check_breakdown(&scenario, &results, partitions[partitions.len() - 1]);
 }
 
 /// Checks that the FCT breakdown changes no result and is the same with all engines. Every run

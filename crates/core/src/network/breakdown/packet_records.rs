@@ -210,7 +210,8 @@ impl PacketRecords {
     pub fn finish(&self) -> Option<Completion> {
         let number = self.delivered? as usize;
         let breakdown = *self.accounts.get(&self.legs[number].account);
-        Some(Completion { breakdown, delays: self.delays(number) })
+        let connection = Duration::ZERO;
+        Some(Completion { breakdown, delays: self.delays(number), connection })
     }
 
     fn delays(&self, number: usize) -> PathDelays {

@@ -8,10 +8,14 @@
 
 use std::collections::VecDeque;
 
+use super::ends::SenderEnd;
 use super::finish::EndedFlow;
 use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Time};
+use crate::breakdown::Completion;
 use crate::model::flow::{FlowSpec, Outcome};
+use crate::model::ideal_fct::IdealFct;
+use crate::record::Recorder;
 use crate::simulation::Simulation;
 
 /// Flow that a byte stream carries.
@@ -19,8 +23,29 @@ struct StreamFlow {
     spec: FlowSpec,
     /// End of its segments.
     end: u32,
-    /// Time at which all payload had been received; [`Time::NEVER`] before.
+    /// Time at which all payload had been received, in order; [`Time::NEVER`] before.
     completed_at: Time,
+    /// FCT breakdown at the receiver, if it is kept.
+    breakdown: Option<Box<StreamFlowBreakdown>>,
+}
+
+impl StreamFlow {
+    fn new(spec: FlowSpec, [begin, end]: [u32; 2], keeps_breakdown: bool) -> Self {
+        let breakdown = keeps_breakdown
+            .then(|| Box::new(StreamFlowBreakdown::Arriving { missing: end - begin }));
+        Self { spec, end, completed_at: Time::NEVER, breakdown }
+    }
+}
+
+/// FCT breakdown of a flow of a byte stream at the receiver.
+enum StreamFlowBreakdown {
+    /// Some segments have not arrived.
+    Arriving {
+        /// Number of these segments.
+        missing: u32,
+    },
+    /// All segments have arrived, the last one at this time. The flow is complete when all earlier flows are.
+    Arrived(Time, Completion),
 }
 
 /// Flows of a byte stream that are not acknowledged, in order. The receiver's end writes the times at which
@@ -39,10 +64,9 @@ pub(in crate::simulation) struct StreamFlows {
 
 impl StreamFlows {
     /// Returns a byte stream with its first flow, which ends at segment `end`.
-    pub(in crate::simulation) fn new(spec: FlowSpec, end: u32) -> Self {
-        let first = StreamFlow { spec, end, completed_at: Time::NEVER };
+    pub(in crate::simulation) fn new(spec: FlowSpec, end: u32, keeps_breakdown: bool) -> Self {
         Self {
-            flows: VecDeque::from([first]),
+            flows: VecDeque::from([StreamFlow::new(spec, [0, end], keeps_breakdown)]),
             complete: 0,
             recorded: 0,
             counted: (0, 0),
@@ -62,6 +86,25 @@ impl StreamFlows {
         Some((&self.flows.get(self.complete)?.spec, self.recorded + before))
     }
 
+    /// Updates the FCT breakdown of the flow that a new segment belongs to. `finish` returns the breakdown of
+    /// the segment's transmission.
+    pub(in crate::simulation) fn on_segment(
+        &mut self,
+        now: Time,
+        sequence: u32,
+        finish: impl FnOnce() -> Option<Completion>,
+    ) {
+        let index = self.flows.partition_point(|flow| flow.end <= sequence);
+        let flow = self.flows.get_mut(index).and_then(|flow| flow.breakdown.as_deref_mut());
+        let Some(breakdown) = flow else { return };
+        if let StreamFlowBreakdown::Arriving { missing } = breakdown {
+            *missing -= 1;
+            if *missing == 0 {
+                *breakdown = StreamFlowBreakdown::Arrived(now, finish().unwrap_or_default());
+            }
+        }
+    }
+
     /// Takes the first flow. Returns it with its part of `counts`, the retransmissions and timeouts of the
     /// stream: those since the flow before it was taken.
     fn pop(&mut self, counts: (u32, u32)) -> Option<(StreamFlow, (u32, u32))> {
@@ -70,6 +113,22 @@ impl StreamFlows {
         self.recorded += flow.spec.size.unwrap_or_default().0;
         let (retransmits, timeouts) = std::mem::replace(&mut self.counted, counts);
         Some((flow, (counts.0 - retransmits, counts.1 - timeouts)))
+    }
+}
+
+/// Records the FCT breakdown of a complete flow of a byte stream, if it is kept.
+fn record_breakdown(
+    recorder: &mut Recorder,
+    flow: &StreamFlow,
+    sender_end: &SenderEnd,
+    ideal: &IdealFct,
+) {
+    if let Some(StreamFlowBreakdown::Arrived(arrived_at, completion)) = flow.breakdown.as_deref()
+        && let Some(breakdown) = &sender_end.breakdown
+    {
+        let (spec, completed_at) = (&flow.spec, flow.completed_at);
+        let completion = Completion { connection: completed_at - *arrived_at, ..*completion };
+        recorder.record_breakdown(spec, completed_at, breakdown, &completion, ideal);
     }
 }
 
@@ -110,9 +169,15 @@ impl Simulation<'_> {
         if std::mem::take(&mut stream.is_idle) {
             self.local_flows += 1;
         }
+        let begin = sender_end.sender.stream_end();
         sender_end.sender.append(size, &self.format, now, &mut *sender_end.controller);
         let end = sender_end.sender.stream_end();
-        stream.flows.push_back(StreamFlow { spec, end, completed_at: Time::NEVER });
+        let records = self.network.records_mut();
+        stream.flows.push_back(StreamFlow::new(spec, [begin, end], records.is_some()));
+        if let (Some(breakdown), Some(records)) = (&mut sender_end.breakdown, records) {
+            let keeps_chain = self.recorder.keeps_chain(spec.id);
+            breakdown.append(now, end, keeps_chain, &mut records.accounts);
+        }
         self.live_flow_count.record(now, 1);
         self.try_send(slot);
         Ok(())
@@ -151,12 +216,14 @@ impl Simulation<'_> {
         {
             let counts = (sender_end.sender.retransmits, sender_end.sender.timeouts);
             let (number, route) = (sender_end.number, shared.route);
-            let Some((StreamFlow { spec, completed_at, .. }, counts)) = stream.pop(counts) else {
-                return;
-            };
+            let Some((flow, counts)) = stream.pop(counts) else { return };
+            let (spec, completed_at) = (flow.spec, flow.completed_at);
             self.live_flow_count.record(now, -1);
             let former_routes = self.former_routes.get(&number).map_or(&[][..], Vec::as_slice);
             let ideal = self.ideal_fct_of(&spec, former_routes.iter().copied().chain([route]));
+            if let Some(sender_end) = &self.flows.senders[slot] {
+                record_breakdown(&mut self.recorder, &flow, sender_end, &ideal);
+            }
             self.record(EndedFlow {
                 outcome: Outcome::Finished,
                 completed: Some(completed_at),
@@ -203,15 +270,20 @@ impl Simulation<'_> {
         let routes_used = || former_routes.iter().copied().chain([shared.route]);
         let counts = (sender_end.sender.retransmits, sender_end.sender.timeouts);
         let mut delivered = receiver.state.delivered - stream.recorded;
-        while let Some((StreamFlow { spec, completed_at, .. }, counts)) = stream.pop(counts) {
+        while let Some((flow, counts)) = stream.pop(counts) {
+            let (spec, completed_at) = (flow.spec, flow.completed_at);
             let completed = Some(completed_at).filter(|time| *time < Time::NEVER);
+            let ideal = self.ideal_fct_of(&spec, routes_used());
+            if completed.is_some() {
+                record_breakdown(&mut self.recorder, &flow, &sender_end, &ideal);
+            }
             let of_flow = delivered.min(spec.size.unwrap_or_default().0);
             delivered -= of_flow;
             self.record(EndedFlow {
                 outcome: completed.map_or(Outcome::Unfinished, |_| Outcome::Finished),
                 completed,
                 acked: None,
-                ideal: self.ideal_fct_of(&spec, routes_used()),
+                ideal,
                 delivered: Bytes(of_flow),
                 counts,
                 lost: None,

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use super::ends::ReceiverFinal;
 use crate::base::units::{Bytes, Time};
-use crate::breakdown::BreakdownRow;
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::model::ideal_fct::IdealFct;
 use crate::network::outbox::PacketLoss;
@@ -136,11 +135,7 @@ impl Simulation<'_> {
         }
         if let (Some(completed), Some(breakdown)) = (completed, &sender_end.breakdown) {
             let completion = completion.map(|completion| *completion).unwrap_or_default();
-            let row = BreakdownRow::new(&breakdown.handshake(), &completion);
-            self.recorder.breakdowns.push(spec.id, completed - spec.start, &row, &ideal);
-            if let Some(chain) = breakdown.chain(&completion) {
-                self.recorder.chains.push(spec.id, completed - spec.start, &chain);
-            }
+            self.recorder.record_breakdown(&spec, completed, breakdown, &completion, &ideal);
         }
         // Only the sender of a finished flow receives an acknowledgement of all payload.
         let acked = closed.filter(|_| outcome == Outcome::Finished);

@@ -59,6 +59,12 @@ impl Simulation<'_> {
             receiver_end.completed_at = now;
         }
         if let Some(records) = self.network.records_mut() {
+            if completes_flows
+                && let Some(shared) = &mut self.flows.shared[slot]
+                && let Some(stream) = &mut shared.stream
+            {
+                stream.on_segment(now, packet.sequence, || records.finish());
+            }
             receiver_end.update_breakdown(is_complete, now, records);
         }
         if receiver_end.is_traced

@@ -224,7 +224,7 @@ impl Simulation<'_> {
         if let Some(rtt) = cached_state.rtt {
             sender.use_cached_rtt(rtt);
         }
-        let sender_end = SenderEnd {
+        let mut sender_end = SenderEnd {
             number,
             class: spec.class,
             is_stream: connection.is_some(),
@@ -236,11 +236,15 @@ impl Simulation<'_> {
             forward: routes.selectors(route, spec.id)[0],
             sender,
             // A flow without a size has no FCT.
-            breakdown: (keeps_breakdown && spec.size.is_some()).then(|| {
-                Box::new(SenderBreakdown::new(now, self.recorder.chained_flows.contains(&spec.id)))
-            }),
+            breakdown: (keeps_breakdown && spec.size.is_some())
+                .then(|| Box::new(SenderBreakdown::new(now, self.recorder.keeps_chain(spec.id)))),
             external_stack: source,
         };
+        if sender_end.is_stream
+            && let Some(breakdown) = &mut sender_end.breakdown
+        {
+            breakdown.begin_stream(sender_end.sender.stream_end());
+        }
         let flow_info =
             FlowInfo { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();
@@ -306,10 +310,10 @@ impl Simulation<'_> {
         let receiver_end = is_target.then(receiver_end);
         let name = &self.pending_flows.classes[usize::from(spec.class)];
         let slot = self.network.register_flow(number, flow_info, spec.class, name, route) as usize;
-        let stream = sender_end
-            .as_ref()
-            .filter(|_| is_stream)
-            .map(|sender_end| Box::new(StreamFlows::new(spec, sender_end.sender.stream_end())));
+        let keeps_breakdown = self.network.records().is_some();
+        let stream = sender_end.as_ref().filter(|_| is_stream).map(|sender_end| {
+            Box::new(StreamFlows::new(spec, sender_end.sender.stream_end(), keeps_breakdown))
+        });
         let shared = SharedState {
             spec,
             route,

@@ -7,12 +7,13 @@ use super::sender::{Segment, Sender};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::chain::{Chain, ChainInterval};
 use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
-use crate::breakdown::{Completion, Handshake, PacketRecord, PathDelays, WaitReason};
+use crate::breakdown::{Breakdown, Completion, Handshake, PacketRecord, PathDelays, WaitReason};
 use crate::transport::Allowance;
 
 /// FCT breakdown of one sender.
 #[derive(Debug)]
 pub struct SenderBreakdown {
+    /// Start of the flow that `next` belongs to.
     start: Time,
     /// Breakdown of the handshake, once it has ended.
     handshake: Option<Box<Handshake>>,
@@ -32,6 +33,17 @@ pub struct SenderBreakdown {
     first_unacknowledged: u32,
     /// Chain of causes, if it is kept for this flow.
     chain: Option<Chain>,
+    /// Flows of a persistent connection that are not sent yet.
+    stream: Option<Box<UnsentFlows>>,
+}
+
+/// Flows of a byte stream that are not sent completely.
+#[derive(Debug)]
+struct UnsentFlows {
+    /// Number in the byte stream of the flow that the next segment belongs to.
+    index: u32,
+    /// Start of each of them, and end of its segments.
+    flows: VecDeque<(Time, u32)>,
 }
 
 impl SenderBreakdown {
@@ -48,17 +60,65 @@ impl SenderBreakdown {
             unacknowledged: VecDeque::new(),
             first_unacknowledged: 0,
             chain: keeps_chain.then(Chain::default),
+            stream: None,
         }
+    }
+
+    /// Begins the byte stream of a persistent connection, whose first flow ends at segment `end`.
+    pub fn begin_stream(&mut self, end: u32) {
+        let flows = VecDeque::from([(self.start, end)]);
+        self.stream = Some(Box::new(UnsentFlows { index: 0, flows }));
+    }
+
+    /// Appends a flow to the byte stream, whose segments end at `end`.
+    pub fn append(&mut self, now: Time, end: u32, keeps_chain: bool, pool: &mut BreakdownPool) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.flows.push_back((now, end));
+        if keeps_chain && self.chain.is_none() {
+            self.chain = Some(Chain::default());
+        }
+        if stream.flows.len() == 1 {
+            stream.index += 1;
+            self.is_window_full = false;
+            self.begin_flow(now, now, pool);
+        }
+    }
+
+    /// Notes that the last segment of a flow of the byte stream was sent: the next one is first in line.
+    fn end_flow(&mut self, now: Time, pool: &mut BreakdownPool) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.flows.pop_front();
+        if let Some((start, _)) = stream.flows.front().copied() {
+            stream.index += 1;
+            self.begin_flow(now, start, pool);
+        }
+    }
+
+    /// Begins the breakdown of the flow of the byte stream that the next segment belongs to. Since its start
+    /// at `start` it has waited for earlier flows.
+    fn begin_flow(&mut self, now: Time, start: Time, pool: &mut BreakdownPool) {
+        let empty = pool.add(Breakdown::of_stream_flow(self.stream_index()));
+        pool.release(std::mem::replace(&mut self.next, empty));
+        self.start = start;
+        self.updated_at = now;
+        self.add_wait(WaitReason::Connection, now - start, pool);
+    }
+
+    /// Number in the byte stream of the flow that the next segment belongs to; 0 without a byte stream.
+    fn stream_index(&self) -> u32 {
+        self.stream.as_ref().map_or(0, |stream| stream.index)
     }
 
     /// Returns the chain of the packet that completed the flow, if chains are kept.
     pub fn chain(&self, completion: &Completion) -> Option<Vec<ChainInterval>> {
-        self.chain.as_ref().map(|chain| chain.leading_to(&self.handshake(), completion))
+        let handshake = self.handshake(completion);
+        self.chain.as_ref().map(|chain| chain.leading_to(&handshake, completion))
     }
 
-    /// Breakdown of the handshake.
-    pub fn handshake(&self) -> Handshake {
-        self.handshake.as_deref().copied().unwrap_or_default()
+    /// Breakdown of the handshake of a flow, which is empty for the later flows of a connection.
+    pub fn handshake(&self, completion: &Completion) -> Handshake {
+        let handshake = self.handshake.as_deref();
+        handshake.filter(|_| completion.breakdown.stream_index() == 0).copied().unwrap_or_default()
     }
 
     /// Number of the port that the last packet left by.
@@ -103,7 +163,7 @@ impl SenderBreakdown {
         } else if sender.has_data(allowance) {
             self.is_window_full = false;
             match record {
-                Some(record) => self.add_window_rtt(record, pool),
+                Some(record) => self.add_window_rtt(now, record, pool),
                 // Without an ACK only a tail loss probe may exceed the window.
                 None if sender.is_tail_probe_due() => {
                     self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
@@ -114,9 +174,14 @@ impl SenderBreakdown {
         }
     }
 
-    /// Continues from the breakdown of the packet that an ACK acknowledges.
-    fn add_window_rtt(&mut self, record: PacketRecord, pool: &mut BreakdownPool) {
+    /// Continues from the breakdown of the packet that an ACK acknowledges. If that is a packet of an earlier
+    /// flow of the connection, the flow has waited for earlier flows since its start.
+    fn add_window_rtt(&mut self, now: Time, record: PacketRecord, pool: &mut BreakdownPool) {
         let PacketRecord { breakdown, delays, receiver } = record;
+        if pool.get(&breakdown).stream_index() != self.stream_index() {
+            pool.release(breakdown);
+            return self.begin_flow(now, self.start, pool);
+        }
         pool.release(std::mem::replace(&mut self.next, breakdown));
         let breakdown = pool.make_mut(&mut self.next);
         breakdown.add_window_rtt(&delays, receiver);
@@ -197,7 +262,14 @@ impl SenderBreakdown {
             segment.sequence
         );
         self.unacknowledged.push_back((now, pool.share(&self.next)));
-        pool.share(&self.next)
+        let reference = pool.share(&self.next);
+        let ends_flow = |stream: &UnsentFlows| {
+            stream.flows.front().is_some_and(|(_, end)| segment.sequence + 1 == *end)
+        };
+        if self.stream.as_deref().is_some_and(ends_flow) {
+            self.end_flow(now, pool);
+        }
+        reference
     }
 
     /// Notes what delays the next segment, after the sender has transmitted all that it may.

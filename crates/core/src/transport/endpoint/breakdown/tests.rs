@@ -7,9 +7,9 @@ use crate::base::schema::{Parameter, defaults};
 use crate::base::units::{Bytes, Rate};
 use crate::breakdown::{BreakdownRow, component_names};
 use crate::model::packet::{Format, Header, Kind, Packet};
-use crate::transport::Controller;
 use crate::transport::controllers::{Config, Path};
 use crate::transport::endpoint::sender::NextPacket;
+use crate::transport::{Controller, Mechanism};
 use serde_json::json;
 
 /// Rate at which a full packet takes 1 ms.
@@ -18,6 +18,7 @@ const PACKET_PER_MS: f64 = 8.32e6;
 /// Sender with its breakdown. Times are in milliseconds.
 struct Flow {
     sender: Sender,
+    mechanism: Arc<Mechanism>,
     breakdown: SenderBreakdown,
     pool: BreakdownPool,
     controller: Box<dyn Controller>,
@@ -56,6 +57,7 @@ impl Flow {
         Self {
             sender: Sender::new(Some(Bytes(1_000_000)), &mechanism, &format, Time::ZERO),
             breakdown: SenderBreakdown::new(Time::ZERO, true),
+            mechanism,
             pool: BreakdownPool::default(),
             controller: config.controller(&path),
             format,
@@ -105,8 +107,8 @@ impl Flow {
     /// Nonzero components of a breakdown, in milliseconds.
     fn components(&self, reference: &BreakdownRef) -> Vec<(String, u64)> {
         let breakdown = *self.pool.get(reference);
-        let completion = Completion { breakdown, delays: PathDelays::ZERO };
-        let row = BreakdownRow::new(&self.breakdown.handshake(), &completion);
+        let completion = Completion { breakdown, ..Completion::default() };
+        let row = BreakdownRow::new(&self.breakdown.handshake(&completion), &completion);
         let chain = self.breakdown.chain(&completion).unwrap();
         let chain = chain.iter().flat_map(|interval| interval.durations);
         assert_eq!(chain.fold(Duration::ZERO, |sum, one| sum + one), row.total());
@@ -204,7 +206,8 @@ fn a_handshake_splits_into_the_rtt_of_the_answered_syn_and_the_time_before() {
     let delays = propagation(ms(60));
     let record = PacketRecord { breakdown, delays, receiver: Duration::ZERO };
     let mut sent = flow.transmit(100, window(1), Some(record));
-    assert_eq!(flow.breakdown.handshake(), Handshake { delays, sender: ms(40) });
+    let handshake = flow.breakdown.handshake(&Completion::default());
+    assert_eq!(handshake, Handshake { delays, sender: ms(40) });
     let (_, reference) = sent.remove(0);
     flow.check(100, reference, &[("handshake_propagation", 60), ("handshake_sender", 40)]);
     flow.release(None);
@@ -226,4 +229,29 @@ fn acknowledged_segments_release_their_breakdowns() {
     let sent = flow.transmit(10, rate, None);
     assert_eq!(flow.pool.used(), 1, "only the next transmission has a breakdown");
     flow.release(sent.into_iter().map(|(_, reference)| reference));
+}
+
+#[test]
+fn a_flow_of_a_byte_stream_waits_for_the_earlier_flows_until_its_own_acknowledgements() {
+    let mut flow = Flow::new(false);
+    // Two packets of the first flow, and from 10 ms on three of the second; the window permits two.
+    flow.sender = Sender::new(Some(Bytes(2_000)), &flow.mechanism, &flow.format, Time::ZERO);
+    flow.sender.begin_stream(true);
+    flow.breakdown.begin_stream(2);
+    let mut first = flow.transmit(0, window(2), None);
+    flow.sender.append(Bytes(3_000), &flow.format, at(10), &mut *flow.controller);
+    flow.breakdown.append(at(10), 5, true, &mut flow.pool);
+    assert!(flow.transmit(10, window(2), None).is_empty());
+    flow.ack(100, 0, 2, (0, 0));
+    let record =
+        |(_, breakdown)| PacketRecord { breakdown, delays: propagation(ms(90)), receiver: ms(10) };
+    let mut second = flow.transmit(100, window(2), Some(record(first.remove(0))));
+    assert_eq!(second.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(), [2, 3]);
+    let (_, last) = second.pop().unwrap();
+    flow.check(90, last, &[("connection_sender", 90)]);
+    flow.ack(200, 100, 4, (0, 0));
+    let mut third = flow.transmit(200, window(2), Some(record(second.remove(0))));
+    let expected = [("window_propagation", 90), ("window_receiver", 10), ("connection_sender", 90)];
+    flow.check(190, third.remove(0).1, &expected);
+    flow.release(first.into_iter().map(|(_, reference)| reference));
 }
