@@ -94,9 +94,9 @@ impl Scenario {
         control: &RunControl,
     ) -> Result<Results, Problem> {
         self.check_complete()?;
-        // An external stack, and a persistent connection, need both ends in one partition.
+        // An external stack needs both ends in one partition.
         let has_own_stack = self.all_transports().any(|(_, transport)| transport.has_own_stack());
-        let can_divide = partitions > 1 && !has_own_stack && !self.flows(graph)?.has_connections;
+        let can_divide = partitions > 1 && !has_own_stack;
         let windows = self.window_plan(graph);
         let partitions = match &windows {
             Some(windows) if can_divide => Partition::assign(graph, windows, partitions),

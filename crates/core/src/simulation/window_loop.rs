@@ -176,14 +176,21 @@ fn apply_link_changes<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'
 fn record_ended_flows<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'s>>]) {
     for from in 0..simulations.len() {
         simulations[from].record_ended_flows();
-        let mut ended = std::mem::take(&mut simulations[from].partition_links.ended);
+        let links = &mut simulations[from].partition_links;
+        let (mut ended, mut idle) =
+            (std::mem::take(&mut links.ended), std::mem::take(&mut links.idle));
         for to in (0..simulations.len()).filter(|to| *to != from) {
             for number in &ended {
                 simulations[to].remove_remote_flow(*number);
             }
+            for number in &idle {
+                simulations[to].end_closing(*number);
+            }
         }
         ended.clear();
-        simulations[from].partition_links.ended = ended;
+        idle.clear();
+        let links = &mut simulations[from].partition_links;
+        (links.ended, links.idle) = (ended, idle);
     }
 }
 

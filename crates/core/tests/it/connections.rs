@@ -317,7 +317,7 @@ fn flows_in_progress_are_counted_one_by_one() {
 }
 
 #[test]
-fn a_connection_is_in_one_partition_and_all_engines_agree() {
+fn all_engines_agree_on_connections_between_partitions() {
     let scenario = json!({
         "topology": { "kind": "fat_tree", "k": 4, "rate": "100 Gbps" },
         "transport": "dctcp",
@@ -326,21 +326,25 @@ fn a_connection_is_in_one_partition_and_all_engines_agree() {
             "response": { "kind": "fixed", "size": "2 KB" },
             "pattern": { "outstanding": 3, "calls": 400, "connections": 2, "think": "5 us" },
         },
-        "samples": { "interval": "10 us", "flows": [0, 1] },
+        "samples": { "interval": "10 us", "flows": [0, 1], "rtt_flows": [0, 1, 2] },
+        "account": true, "account_flows": [5, 90, 301],
         "time_limit": "1 s",
     });
     let results_of = |engine: &str, parts| {
         let results = try_run_in_partitions(parts, &with(&scenario, json!({ "engine": engine })));
         let results = results.unwrap();
-        let shown =
-            format!("{:?} {:?} {}", results.flows, results.samples, results.summary["links"]);
+        let Results { flows, samples, account, chains, summary, .. } = &results;
+        let shown = format!(
+            "{flows:?} {samples:?} {account:?} {chains:?} {} {} {}",
+            summary["links"], summary["simulated_s"], summary["counts"]["packets"]
+        );
         (shown, results.summary["engine"]["parts"].clone())
     };
     let (by_events, _) = results_of("events", [1, 1]);
-    for parts in [[1, 1], [2, 2]] {
+    for parts in [[1, 1], [2, 2], [3, 2]] {
         let (in_windows, partitions) = results_of("windows", parts);
         assert!(in_windows == by_events, "{parts:?}");
-        assert_eq!(partitions, json!(1));
+        assert_eq!(partitions, json!(parts[0]));
     }
 }
 

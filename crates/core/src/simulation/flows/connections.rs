@@ -3,8 +3,11 @@
 //! In the network a connection is a flow in each direction, with the number of the first flow that it
 //! carries in that direction: a byte stream of one sender and one receiver, which stays until the end of
 //! the run. A flow that starts later is appended to the stream. It completes when the receiver has all data
-//! up to its end, in order, and it is recorded when its sender has the acknowledgement. Both ends of a
-//! stream are in the same partition.
+//! up to its end, in order, and it is recorded when its sender has the acknowledgement.
+//!
+//! If the ends of a stream are in different partitions, each has a list of its flows. Messages between
+//! windows carry the flows that the sender appends and the times at which they complete: before the packets
+//! and ACKs that they precede, which take at least a window.
 
 use std::collections::VecDeque;
 
@@ -15,6 +18,7 @@ use crate::base::units::{Bytes, Time};
 use crate::breakdown::Completion;
 use crate::model::flow::{FlowSpec, Outcome};
 use crate::model::ideal_fct::IdealFct;
+use crate::model::packet::FlowNumber;
 use crate::record::Recorder;
 use crate::simulation::Simulation;
 
@@ -26,26 +30,27 @@ struct StreamFlow {
     /// Time at which all payload had been received, in order; [`Time::NEVER`] before.
     completed_at: Time,
     /// FCT breakdown at the receiver, if it is kept.
-    breakdown: Option<Box<StreamFlowBreakdown>>,
+    breakdown: Option<StreamFlowBreakdown>,
 }
 
 impl StreamFlow {
     fn new(spec: FlowSpec, [begin, end]: [u32; 2], keeps_breakdown: bool) -> Self {
-        let breakdown = keeps_breakdown
-            .then(|| Box::new(StreamFlowBreakdown::Arriving { missing: end - begin }));
+        let breakdown =
+            keeps_breakdown.then(|| StreamFlowBreakdown::Arriving { missing: end - begin });
         Self { spec, end, completed_at: Time::NEVER, breakdown }
     }
 }
 
 /// FCT breakdown of a flow of a byte stream at the receiver.
-enum StreamFlowBreakdown {
+#[derive(Clone)]
+pub(in crate::simulation) enum StreamFlowBreakdown {
     /// Some segments have not arrived.
     Arriving {
         /// Number of these segments.
         missing: u32,
     },
     /// All segments have arrived, the last one at this time. The flow is complete when all earlier flows are.
-    Arrived(Time, Completion),
+    Arrived(Time, Box<Completion>),
 }
 
 /// Flows of a byte stream that are not acknowledged, in order. The receiver's end writes the times at which
@@ -60,23 +65,48 @@ pub(in crate::simulation) struct StreamFlows {
     counted: (u32, u32),
     /// True if no flow is in progress and none of the stream's packets is in the network.
     is_idle: bool,
+    /// True if the sender is in another partition.
+    has_remote_sender: bool,
+}
+
+/// Flow that was appended to a byte stream whose receiver is in another partition.
+#[derive(Clone, Copy)]
+pub(in crate::simulation) struct FlowAppended {
+    number: FlowNumber,
+    spec: FlowSpec,
+    /// Begin and end of its segments.
+    segments: [u32; 2],
+}
+
+/// Completion of the first incomplete flow of a byte stream whose sender is in another partition.
+#[derive(Clone)]
+pub(in crate::simulation) struct FlowCompleted {
+    number: FlowNumber,
+    at: Time,
+    breakdown: Option<StreamFlowBreakdown>,
 }
 
 impl StreamFlows {
     /// Returns a byte stream with its first flow, which ends at segment `end`.
-    pub(in crate::simulation) fn new(spec: FlowSpec, end: u32, keeps_breakdown: bool) -> Self {
+    pub(in crate::simulation) fn new(
+        spec: FlowSpec,
+        end: u32,
+        keeps_breakdown: bool,
+        has_remote_sender: bool,
+    ) -> Self {
         Self {
             flows: VecDeque::from([StreamFlow::new(spec, [0, end], keeps_breakdown)]),
             complete: 0,
             recorded: 0,
             counted: (0, 0),
             is_idle: false,
+            has_remote_sender,
         }
     }
 
-    /// Number of flows in progress.
+    /// Number of flows in progress whose sender is in this partition.
     pub(in crate::simulation) fn in_progress(&self) -> usize {
-        self.flows.len()
+        if self.has_remote_sender { 0 } else { self.flows.len() }
     }
 
     /// First flow that the receiver does not have completely, and payload of the flows before it.
@@ -95,12 +125,13 @@ impl StreamFlows {
         finish: impl FnOnce() -> Option<Completion>,
     ) {
         let index = self.flows.partition_point(|flow| flow.end <= sequence);
-        let flow = self.flows.get_mut(index).and_then(|flow| flow.breakdown.as_deref_mut());
+        let flow = self.flows.get_mut(index).and_then(|flow| flow.breakdown.as_mut());
         let Some(breakdown) = flow else { return };
         if let StreamFlowBreakdown::Arriving { missing } = breakdown {
             *missing -= 1;
             if *missing == 0 {
-                *breakdown = StreamFlowBreakdown::Arrived(now, finish().unwrap_or_default());
+                *breakdown =
+                    StreamFlowBreakdown::Arrived(now, Box::new(finish().unwrap_or_default()));
             }
         }
     }
@@ -123,11 +154,11 @@ fn record_breakdown(
     sender_end: &SenderEnd,
     ideal: &IdealFct,
 ) {
-    if let Some(StreamFlowBreakdown::Arrived(arrived_at, completion)) = flow.breakdown.as_deref()
+    if let Some(StreamFlowBreakdown::Arrived(arrived_at, completion)) = &flow.breakdown
         && let Some(breakdown) = &sender_end.breakdown
     {
         let (spec, completed_at) = (&flow.spec, flow.completed_at);
-        let completion = Completion { connection: completed_at - *arrived_at, ..*completion };
+        let completion = Completion { connection: completed_at - *arrived_at, ..**completion };
         recorder.record_breakdown(spec, completed_at, breakdown, &completion, ideal);
     }
 }
@@ -162,9 +193,12 @@ impl Simulation<'_> {
             let message = format!("flow {}: its connection has sent {} packets", spec.id, u32::MAX);
             return Err(Problem::new("workload", message));
         }
+        let number = sender_end.number;
         if sender_end.closed_at < Time::NEVER {
             sender_end.closed_at = Time::NEVER;
             self.active_senders[spec.source as usize] += 1;
+            shared.remote_receiver = None;
+            self.partition_links.news.closed.retain(|closed| *closed != number);
         }
         if std::mem::take(&mut stream.is_idle) {
             self.local_flows += 1;
@@ -172,6 +206,10 @@ impl Simulation<'_> {
         let begin = sender_end.sender.stream_end();
         sender_end.sender.append(size, &self.format, now, &mut *sender_end.controller);
         let end = sender_end.sender.stream_end();
+        if self.flows.receivers[slot].is_none() {
+            let segments = [begin, end];
+            self.partition_links.news.appended.push(FlowAppended { number, spec, segments });
+        }
         let records = self.network.records_mut();
         stream.flows.push_back(StreamFlow::new(spec, [begin, end], records.is_some()));
         if let (Some(breakdown), Some(records)) = (&mut sender_end.breakdown, records) {
@@ -198,11 +236,55 @@ impl Simulation<'_> {
         while let Some(flow) = stream.flows.get_mut(stream.complete)
             && flow.end <= received
         {
-            flow.completed_at = self.scheduler.now();
+            let now = self.scheduler.now();
+            flow.completed_at = now;
             stream.complete += 1;
             self.pending_flows.on_delivery(&flow.spec, &mut self.scheduler)?;
+            if stream.has_remote_sender
+                && let Some((StreamFlow { breakdown, .. }, _)) = stream.pop((0, 0))
+            {
+                let number = receiver_end.number;
+                let completed = FlowCompleted { number, at: now, breakdown };
+                self.partition_links.news.completed.push(completed);
+            }
         }
         Ok(())
+    }
+
+    /// Appends a flow to a byte stream whose receiver is in this partition and whose sender is not.
+    pub(in crate::simulation) fn append_remote_flow(&mut self, appended: &FlowAppended) {
+        let Some(slot) = self.network.slot(appended.number) else { return };
+        let slot = slot as usize;
+        if self.flows.receivers[slot].is_some()
+            && let Some(shared) = &mut self.flows.shared[slot]
+            && let Some(stream) = &mut shared.stream
+        {
+            let keeps_breakdown = self.network.records().is_some();
+            let flow = StreamFlow::new(appended.spec, appended.segments, keeps_breakdown);
+            stream.flows.push_back(flow);
+            self.flows.closing_receivers.retain(|other| *other != slot);
+        }
+    }
+
+    /// Completes a flow of a byte stream whose sender is in this partition and whose receiver is not.
+    pub(in crate::simulation) fn complete_remote_flow(&mut self, completed: &FlowCompleted) {
+        let Some(slot) = self.network.slot(completed.number) else { return };
+        let slot = slot as usize;
+        if self.flows.senders[slot].is_some()
+            && let Some(shared) = &mut self.flows.shared[slot]
+            && let Some(stream) = &mut shared.stream
+            && let Some(flow) = stream.flows.get_mut(stream.complete)
+        {
+            (flow.completed_at, flow.breakdown) = (completed.at, completed.breakdown.clone());
+            stream.complete += 1;
+        }
+    }
+
+    /// Ends the exchange of the final state of a byte stream's receiver, because the stream is idle.
+    pub(in crate::simulation) fn end_closing(&mut self, number: FlowNumber) {
+        if let Some(slot) = self.network.slot(number) {
+            self.flows.closing_receivers.retain(|other| *other != slot as usize);
+        }
     }
 
     /// Records the flows of a byte stream that are acknowledged.
@@ -239,8 +321,9 @@ impl Simulation<'_> {
 
     /// Notes that a byte stream is idle, if it is. The last packet loss was at `lost_at`.
     pub(in crate::simulation) fn note_idle(&mut self, slot: usize, lost_at: Time) {
-        let (Some(sender_end), Some(receiver_end), Some(shared)) =
-            (&self.flows.senders[slot], &self.flows.receivers[slot], &mut self.flows.shared[slot])
+        let receiver = self.flows.receiver_state(slot);
+        let (Some(sender_end), Some(receiver), Some(shared)) =
+            (&self.flows.senders[slot], receiver, &mut self.flows.shared[slot])
         else {
             return;
         };
@@ -249,11 +332,14 @@ impl Simulation<'_> {
         if closed_at == Time::NEVER {
             return;
         }
-        let [forward, reverse] = [sender_end.packets, receiver_end.packets];
+        let [forward, reverse] = [sender_end.packets, receiver.packets];
         let ended = closed_at.max(forward.last_received).max(reverse.last_received).max(lost_at);
         self.totals.ended = self.totals.ended.max(ended);
         if !std::mem::replace(&mut stream.is_idle, true) {
             self.local_flows -= 1;
+            if self.partition.has_others() {
+                self.partition_links.idle.push(sender_end.number);
+            }
         }
     }
 

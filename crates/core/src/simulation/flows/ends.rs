@@ -259,7 +259,7 @@ impl LiveFlows {
     }
 
     /// Last state of a flow's receiver that is available in this partition.
-    fn receiver_state(&self, slot: usize) -> Option<ReceiverState> {
+    pub(in crate::simulation) fn receiver_state(&self, slot: usize) -> Option<ReceiverState> {
         let remote = || Some(self.shared[slot].as_ref()?.remote_receiver.as_ref()?.state);
         self.receivers[slot].as_ref().map(ReceiverEnd::state).or_else(remote)
     }

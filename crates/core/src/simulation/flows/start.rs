@@ -311,8 +311,10 @@ impl Simulation<'_> {
         let name = &self.pending_flows.classes[usize::from(spec.class)];
         let slot = self.network.register_flow(number, flow_info, spec.class, name, route) as usize;
         let keeps_breakdown = self.network.records().is_some();
-        let stream = sender_end.as_ref().filter(|_| is_stream).map(|sender_end| {
-            Box::new(StreamFlows::new(spec, sender_end.sender.stream_end(), keeps_breakdown))
+        let has_sender = sender_end.is_some();
+        let stream = spec.size.filter(|_| is_stream && (has_sender || is_target)).map(|size| {
+            let end = self.format.packets(size) as u32;
+            Box::new(StreamFlows::new(spec, end, keeps_breakdown, !has_sender))
         });
         let shared = SharedState {
             spec,

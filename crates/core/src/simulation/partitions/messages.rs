@@ -14,6 +14,7 @@ use crate::record::rtts::Answered;
 use crate::router::FlowInfo;
 use crate::schedule::Partition;
 use crate::simulation::Simulation;
+use crate::simulation::flows::connections::{FlowAppended, FlowCompleted};
 use crate::simulation::flows::ends::ReceiverFinal;
 
 /// News of a partition since the last exchange.
@@ -23,6 +24,9 @@ pub(in crate::simulation) struct PartitionNews {
     pub(in crate::simulation) routes: Vec<(u32, Vec<LinkId>)>,
     /// Flows that have started.
     pub(in crate::simulation) opened: Vec<FlowOpened>,
+    /// Flows that were appended to byte streams, and flows of byte streams that are complete.
+    pub(in crate::simulation) appended: Vec<FlowAppended>,
+    pub(in crate::simulation) completed: Vec<FlowCompleted>,
     /// Flows whose senders have closed.
     pub(in crate::simulation) closed: Vec<FlowNumber>,
     /// Flows that have been rerouted.
@@ -55,6 +59,8 @@ pub(in crate::simulation) struct PartitionLinks {
     pub(in crate::simulation) news: PartitionNews,
     /// Flows that have ended.
     pub(in crate::simulation) ended: Vec<FlowNumber>,
+    /// Byte streams that have become idle.
+    pub(in crate::simulation) idle: Vec<FlowNumber>,
 }
 
 impl PartitionLinks {
@@ -79,6 +85,7 @@ impl PartitionLinks {
             next_arrival: Time::NEVER,
             news: PartitionNews::default(),
             ended: Vec::new(),
+            idle: Vec::new(),
         }
     }
 }
@@ -117,6 +124,12 @@ impl Simulation<'_> {
         self.network.routes_mut().apply(&news.routes);
         for opened in &news.opened {
             self.start_remote_flow(opened);
+        }
+        for appended in &news.appended {
+            self.append_remote_flow(appended);
+        }
+        for completed in &news.completed {
+            self.complete_remote_flow(completed);
         }
         for (number, route) in &news.rerouted {
             self.set_route(*number, *route);
