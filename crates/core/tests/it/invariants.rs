@@ -5,7 +5,7 @@
 //! `make fuzz COUNT=…` runs more scenarios. A failure prints the seed and the scenario.
 
 use crate::common::campaign::{self, Plan};
-use crate::common::scenarios::scenario;
+use crate::common::scenarios::{has_connections, scenario};
 use crate::common::{count, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;

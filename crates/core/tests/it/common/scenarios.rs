@@ -506,6 +506,11 @@ fn share_connections(scenario: &mut Value, seed: u64) {
     }
 }
 
+/// Returns true if flows share persistent connections.
+pub fn has_connections(scenario: &Value) -> bool {
+    scenario["workload"].to_string().contains("connections")
+}
+
 /// Links that fail once or twice and recover, or do not recover with probability 0.1; or all links
 /// of a switch.
 fn failures(random: &mut Random, topology: &Value) -> Value {
