@@ -8,7 +8,7 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base.memory import budget
 from sojourn.scenario import controller_files
-from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
+from sojourn.scenario.reading import Scenario, ScenarioLike, as_scenario, with_files
 
 SCHEMES = "schemes"
 """Table of a scenario file with changes by name of the scheme; a run has one scheme."""
@@ -41,6 +41,7 @@ class Prepared:
 
     def __init__(self, scenario: ScenarioLike) -> None:
         """Read the files of the scenario; raise `ScenarioError` if the core cannot parse it."""
+        scenario = as_scenario(scenario)
         if SCHEMES in scenario:
             raise ScenarioError(
                 f"{SCHEMES}: a run has one scheme: `sojourn run --scheme NAME` runs one, "
