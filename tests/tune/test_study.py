@@ -21,7 +21,7 @@ import sojourn
 from conftest import SCENARIO, make_result
 from sojourn import ScenarioError, cli, metrics, tune
 from sojourn.runs.runner import run_many
-from sojourn.tune import objectives, optuna_sampler, ranges, study, trials
+from sojourn.tune import objectives, optuna_sampler, ranges, study, tables, trials
 from sojourn.tune.trials import DONE, INVALID, STOPPED, Trial, Tuned
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
@@ -135,6 +135,13 @@ def test_a_range_converts_units_and_rejects_values_outside() -> None:
         ("--parameter=transport.gain=0.1:7", "must be above 0 and at most 1, not 7"),
         ("--parameter=rate=1 Gbps:2 Gbps", "duplicate parameter `topology.rate`"),
         ("--parameter=seed=1:5", "cannot tune the seed"),
+        ("--parameter=time_limit=1 s:2 s", "cannot tune the measurement; expected a field of the"),
+        ("--parameter=account=true,false", "account=true,false: cannot tune the measurement"),
+        ("--parameter=model=packet,alone", "model=packet,alone: cannot tune the measurement"),
+        ("--parameter=samples.rtts=true,false", "cannot tune the measurement"),
+        ("--subject-to=utilisation >= nan", "the bound must be a number, not `nan`"),
+        ("--subject-to=utilisation >= inf", "the bound must be a number, not `inf`"),
+        ("--seeds=100000000", "--trials 1 with --seeds 100000000: 100000000 runs, at most 100000"),
         ("--parameter=transport.gain=1:0.1", "1 is not below 0.1"),
         ("--parameter=transport.gain=0:1:log", "must start above 0, not at 0"),
         ("--parameter=transport.gain=0.1", "expected a range or a list of values"),
@@ -184,6 +191,109 @@ def test_a_search_finds_the_better_end_and_measures_its_gain_on_fresh_seeds() ->
     assert tuned.gain.low < tuned.gain.value < tuned.gain.high < 1
     rate = float(str(tuned.best.at["topology.rate"]).removesuffix(" Gbps"))
     assert rate > 10
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_ends_when_nothing_improves_and_resumes_with_the_same_end(
+    threads: int, tmp_path: Path
+) -> None:
+    # No choice of an unused parameter improves anything.
+    space = {"transport.max_window": "1000:2000"}
+    options: dict[str, Any] = {"minimise": GOAL, "seeds": 1, "at_once": 2, "threads": threads}
+    states: list[Tuned] = []
+    tuned = tune.search(SMALL, space, trials=40, patience=5, tell=states.append, **options)
+    # The batch of trials 5 and 6 is the first with five trials after the baseline.
+    assert [trial.number for trial in tuned.done] == list(range(7))
+    assert tuned.improvements == [0]
+    lines = tables.sentences(tuned)
+    assert "the search ended before 40 trials: none of the last 5 improved by 1 % (--patience)" in (
+        lines
+    )
+    # Before the end the expected time is that of all trials.
+    assert states[0].remaining_s is not None
+    assert re.search(r", up to \d+ s left$|, up to .* left$", tables.progress(states[0]))
+    assert (states[-1].remaining_s, tuned.remaining_s) == (0, None)
+    journal = tmp_path / "trials.journal"
+    tune.search(SMALL, space, trials=12, patience=40, journal=journal, **options)
+    again = tune.search(SMALL, space, trials=40, patience=5, journal=journal, **options)
+    assert outcomes_of(again) == outcomes_of(tuned)
+
+
+def test_the_default_patience_grows_with_the_number_of_parameters() -> None:
+    options: dict[str, Any] = {"minimise": GOAL, "seeds": 1, "trials": 1}
+    for space in (RATES, {**RATES, "transport.gain": "0.1:0.9"}):
+        assert tune.search(SMALL, space, **options).patience == 10 + 10 * len(space)
+
+
+def test_an_improvement_satisfies_the_bounds_and_is_by_a_hundredth() -> None:
+    times = [1.0, 0.995, 0.985, 0.98, 0.5, 2.0]
+    done = [Trial(number, {}, {}, {"mean fct": [time]}) for number, time in enumerate(times)]
+    tuned = tuned_of([*done[:4], replace(done[4], ended=STOPPED), done[5]], "mean fct")
+    assert tuned.improvements == [0, 2]
+    bound = objectives.constraint("mean fct <= 0.99 s")
+    assert replace(tuned, bounds=(bound,)).improvements == [2]
+
+
+@pytest.mark.parametrize(
+    ("spec", "place", "beyond"),
+    [
+        ("1.05:3", 1.05, 0.855),
+        ("1.05:3", 1.08, 0.855),
+        ("1.05:3", 1.2, None),
+        ("1.05:3", 2.99, 3.195),
+        ("0.001:1:log", 0.02, None),
+        ("0.01:1:log", 0.01, 0.01 * 10**-0.2),
+        ("1:3", 2, None),
+        ("1:3", 3, 4),
+        ("1:3", 1, 0),
+        ("10 KB:1 MB", 15.0, "-89 KB"),
+    ],
+)
+def test_a_value_near_an_end_of_its_range_has_a_value_beyond(
+    spec: str, place: float, beyond: Any
+) -> None:
+    parameter = ranges.read("some.field", spec)
+    assert isinstance(parameter, ranges.Range)
+    value = parameter.beyond(place)
+    assert value == (pytest.approx(beyond, rel=1e-3) if isinstance(beyond, float) else beyond)
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "place", "value", "ends"),
+    [
+        ("topology.rate", "1 Gbps:10 Gbps", 10.0, "10 Gbps", "1 Gbps to 10 Gbps"),
+        ("transport.gain", "0.1:0.5", 0.5, 0.5, "0.1 to 0.5"),
+        # The gain is at most 1, so this range cannot be widened.
+        ("transport.gain", "0.1:1.0", 1.0, 1.0, None),
+        ("transport.gain", "0.1:0.5", 0.3, 0.3, None),
+    ],
+)
+def test_a_best_value_at_the_edge_of_its_range_is_reported(
+    path: str, spec: str, place: float, value: Any, ends: str | None
+) -> None:
+    best = Trial(1, {path: value}, {path: place}, {"mean fct": [1.0]})
+    baseline = Trial(0, {path: value}, {}, {"mean fct": [2.0]})
+    tuned = tuned_of([baseline, best], "mean fct")
+    tuned = replace(tuned, scenario=SMALL, space=(ranges.read(path, spec),))
+    expected = (
+        f"warning: the best {path} for mean fct, {value}, lies at the edge of its range, {ends}: "
+        "widen the range"
+    )
+    lines = [line for line in tables.sentences(tuned) if "edge" in line]
+    assert lines == ([expected] if ends else [])
+
+
+def test_no_more_trials_are_proposed_than_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    propose = optuna_sampler.propose
+
+    def count(so_far: Tuned, number: int) -> list[Mapping[str, Any]]:
+        counts.append(number)
+        return propose(so_far, number)
+
+    monkeypatch.setattr(optuna_sampler, "propose", count)
+    tune.search(SMALL, RATES, minimise=GOAL, trials=4, seeds=1, at_once=10_000)
+    assert counts == [3]
 
 
 def test_all_trials_see_the_same_flows(cache: Path) -> None:
@@ -287,7 +397,7 @@ def test_without_the_extra_an_error_names_the_command_to_install_it(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     command = ["tune", str(scenario_file), "--parameter", "transport.gain=0.1:1"]
     assert cli.invoke([*command, "--minimise", GOAL]) == 2
-    assert "tuning needs the extra `tune`: pip install 'sojourn[tune]'" in capsys.readouterr().err
+    assert "tuning needs Optuna: pip install 'optuna>=" in capsys.readouterr().err
 
 
 def test_importances_distinguish_a_decisive_and_an_idle_parameter() -> None:
@@ -411,13 +521,14 @@ def test_a_search_continues_after_an_invalid_scenario() -> None:
 
 
 def test_a_trial_without_a_value_of_a_measure_is_invalid(tmp_path: Path) -> None:
-    space = {"warm_up": ["0 s", "1 s"]}
-    options: dict[str, Any] = {"minimise": GOAL, "seeds": 2, "journal": tmp_path / "journal"}
+    space = {"workload.sizes.size": ["20 KB", "200 KB"]}
+    goal = f"{GOAL} of <= 100 KB"
+    options: dict[str, Any] = {"minimise": goal, "seeds": 2, "journal": tmp_path / "journal"}
     tuned = tune.search(SMALL, space, trials=9, **options)
-    empty = tuned.trials.filter(warm_up="1 s")
+    empty = tuned.trials.filter(pl.col("workload.sizes.size") == "200 KB")
     assert empty.height > 0
     assert set(empty["ended"]) == {INVALID}
-    assert empty["why"].str.contains("mean slowdown: the run gives no value").all()
+    assert empty["why"].str.contains(f"{goal}: the run gives no value").all()
     assert outcomes_of(tune.search(SMALL, space, trials=9, **options)) == outcomes_of(tuned)
 
 

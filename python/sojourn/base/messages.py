@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +13,17 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return the nearest of `names` as the end of an error message, or an empty string."""
     near = difflib.get_close_matches(word, list(names), n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs the packages of an optional extra.
+
+    It names the packages themselves, because Sojourn is installed from a file, not from an index.
+    """
+    ends = (f"extra == '{extra}'", f'extra == "{extra}"')
+    required = [line.partition(";") for line in metadata.requires("sojourn") or ()]
+    packages = [name.strip() for name, _, marker in required if marker.strip() in ends]
+    return "pip install " + " ".join(f"'{package}'" for package in packages)
 
 
 WORDS = {

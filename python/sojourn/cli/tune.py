@@ -43,7 +43,17 @@ def tune(
         list[str] | None,
         typer.Option(metavar="BOUND", help="Such as `utilisation >= 0.9`; may be repeated."),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Number of parameter choices to try.")] = 100,
+    trials: Annotated[
+        int, typer.Option(min=1, help="Maximum number of parameter choices to try.")
+    ] = 100,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="End when N trials improve nothing by 1 % (default: 10, and 10 per parameter).",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each choice that does well.")] = 3,
     at_once: Annotated[
         int, typer.Option(min=1, help="Trials that are chosen and run together.")
@@ -79,6 +89,7 @@ def tune(
             maximise=maximise or (),
             subject_to=subject_to or (),
             trials=trials,
+            patience=patience,
             seeds=seeds,
             at_once=at_once,
             journal=out / "trials.journal",

@@ -14,7 +14,7 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import breakdown, convergence, metrics, paired
 from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
-from sojourn.runs.runner import over_seeds, sweep
+from sojourn.runs.runner import MAX_RUNS, over_seeds, sweep
 from sojourn.scenario.encoding import SCHEMES
 from sojourn.scenario.fields import find
 from sojourn.scenario.overrides import expand, labels_of, scheme_names, schemes_of
@@ -25,10 +25,6 @@ COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least
 
 PART_PREFIX = "FCT: "
 """Prefix of the metrics that are parts of the FCT, as in `FCT: pace`."""
-
-
-MAX_RUNS = 100_000
-"""Largest number of runs in a comparison, against mistyped variations."""
 
 
 LOAD = {"realised load": metrics.realised_load()}

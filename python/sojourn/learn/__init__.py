@@ -28,7 +28,7 @@ of 10 intervals, as in Aurora, which contain the effects of actions.
 Agents are all flows of a class. Other flows have the scenario's transport, which also determines
 the queues. An episode is terminated for an agent when its flow is complete, and truncated at the
 time limit. An episode is a function of the scenario, its seed and the actions, and is not cached.
-The package needs the extra `rl`: pip install 'sojourn[rl]'.
+The package needs Gymnasium and PettingZoo, the extra `rl` of Sojourn.
 """
 
 from sojourn._core import Interval

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sojourn._core import ScenarioError
+from sojourn.base.messages import install_command
 from sojourn.learn.episode import TOO_MANY_AGENTS, Episode
 from sojourn.learn.task import (
     Array,
@@ -26,7 +27,7 @@ try:
     from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
     from pettingzoo import ParallelEnv
 except ImportError as error:
-    message = "sojourn.learn: needs the extra `rl`: pip install 'sojourn[rl]'"
+    message = f"sojourn.learn: needs Gymnasium and PettingZoo: {install_command('rl')}"
     raise ImportError(f"{message} ({error})") from None
 
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from sojourn import _core
 from sojourn.base.errors import ClusterError
-from sojourn.base.messages import did_you_mean
+from sojourn.base.messages import did_you_mean, install_command
 from sojourn.runs.results import Result
 
 PROTOCOLS = ("tcp", "tls")
@@ -60,7 +60,7 @@ def remote_workers(address: str) -> Iterator[Executor]:
     try:
         import distributed  # noqa: F401, PLC0415 - an optional extra
     except ImportError:
-        message = "needs the extra `cluster`: pip install 'sojourn[cluster]'"
+        message = f"needs Dask: {install_command('cluster')}"
         raise ClusterError(f"{option}: {message}") from None
     with _silence_dask():
         client = _client(address, option)

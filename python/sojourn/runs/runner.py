@@ -34,6 +34,9 @@ from sojourn.scenario.reading import Labels, ScenarioLike, as_scenario
 POLL_INTERVAL_S = 0.1
 """Interval between updates of the progress."""
 
+MAX_RUNS = 100_000
+"""Largest number of runs in a comparison or a search, against mistyped options."""
+
 
 def key(scenario: ScenarioLike, memory_limit: int | None = None) -> str:
     """Return the name of a scenario's cache entry: a hash of everything that the result depends on.

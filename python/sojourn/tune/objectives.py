@@ -103,18 +103,22 @@ def constraint(text: str) -> Constraint:
 def _bound(text: str, measure: Measure) -> float:
     """Parse the value of a bound in the unit of its measure."""
     try:
-        if measure.unit == "s":
-            return parse_time(text)
-        if measure.unit == "B":
-            return parse_size(text)
-        share = text.strip().removesuffix("%")
-        value = float(share) / (1 if share == text.strip() else 100)
-        if not math.isfinite(value):
+        bound = _amount(text, measure.unit)
+        if not math.isfinite(bound):
             raise ValueError
-        return value
     except ValueError:
         expected = {"s": "a time, such as `2 ms`", "B": "a size, such as `100 KB`", "": "a number"}
         raise ScenarioError(f"the bound must be {expected[measure.unit]}, not `{text}`") from None
+    return bound
+
+
+def _amount(text: str, unit: str) -> float:
+    if unit == "s":
+        return parse_time(text)
+    if unit == "B":
+        return parse_size(text)
+    share = text.strip().removesuffix("%")
+    return float(share) / (1 if share == text.strip() else 100)
 
 
 def read(text: str) -> Measure:

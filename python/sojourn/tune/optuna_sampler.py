@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FileError
+from sojourn.base.messages import install_command
 from sojourn.tune.ranges import Choice, Parameter
 from sojourn.tune.trials import INVALID, Trial, Tuned
 
@@ -31,7 +32,7 @@ ATTRIBUTES = ("number", "at", "measured", "ended", "why", "at_least")
 def check_installed() -> None:
     """Raise `ScenarioError` if the optional extra is missing."""
     if importlib.util.find_spec("optuna") is None:
-        raise ScenarioError("tuning needs the extra `tune`: pip install 'sojourn[tune]'")
+        raise ScenarioError(f"tuning needs Optuna: {install_command('tune')}")
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,9 @@ STEPPED = re.compile(r"[^:,]+:[^:,]+:[^:,]*\d[^:,]*")
 
 DIGITS = 4
 """Number of significant digits of values."""
+
+EDGE = 0.02
+"""Share of a range at either end that counts as its edge."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,23 @@ class Range:
         if self.whole:
             return int(number) if number == int(number) else None
         return float(number)
+
+    def beyond(self, place: float) -> Any:
+        """Return a value a tenth beyond the end within `EDGE` of a number of the search, or `None`.
+
+        Distances are shares of the range, which is that of the logarithms if `log`.
+        """
+        low, number, high = (
+            math.log(value) if self.log else value for value in (self.low, place, self.high)
+        )
+        share = (number - low) / (high - low)
+        if EDGE < share < 1 - EDGE:
+            return None
+        target = low - (high - low) / 10 if share <= EDGE else high + (high - low) / 10
+        end = math.exp(target) if self.log else target
+        if self.whole:
+            end = math.floor(end) if share <= EDGE else math.ceil(end)
+        return replace(self, low=min(self.low, end), high=max(self.high, end)).value(end)
 
 
 Parameter = Choice | Range

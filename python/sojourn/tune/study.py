@@ -10,7 +10,10 @@ the trials in the journal and the runs in the cache with the same result.
 """
 
 import hashlib
+import itertools
 import math
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +23,7 @@ import numpy as np
 
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics, paired
-from sojourn.runs.runner import key, run, run_many
+from sojourn.runs.runner import MAX_RUNS, key, run, run_many
 from sojourn.scenario.encoding import check
 from sojourn.scenario.fields import find, value_at
 from sojourn.scenario.overrides import override
@@ -38,8 +41,13 @@ MAX_FRONT = 8
 
 MAX_GOALS = 2
 
-MAX_RUNS = 100_000
-"""Largest number of runs of a search, against mistyped options."""
+PATIENCE = 10
+"""Default number of trials without an improvement, for each parameter and once more."""
+
+MEASUREMENT = frozenset(
+    ("name", "model", "engine", "time_limit", "warm_up", "samples", "account", "account_flows")
+)
+"""Fields that change what is measured, and how, rather than the system that is tuned."""
 
 
 def search(  # noqa: PLR0913 - each is an option of its own
@@ -50,6 +58,7 @@ def search(  # noqa: PLR0913 - each is an option of its own
     maximise: str | Iterable[str] = (),
     subject_to: str | Iterable[str] = (),
     trials: int = 100,
+    patience: int | None = None,
     seeds: int = 3,
     at_once: int = 8,
     journal: Path | None = None,
@@ -64,18 +73,22 @@ def search(  # noqa: PLR0913 - each is an option of its own
     values. `minimise`, `maximise` and `subject_to` are measures and bounds in the syntax of
     `sojourn tune`. The first of the `trials` is the unchanged scenario, the baseline. Each trial
     has the same `seeds` consecutive seeds, from the scenario's seed on. `at_once` trials form a
-    batch, which is proposed and run together. An interrupted search resumes from the file
-    `journal`; if `again`, its trials are discarded. `tell` is called after each batch with the
-    search so far. `what` is the title of the progress display. `options` are those of `run_many`;
-    with a `cache`, an interrupted batch resumes too.
+    batch, which is proposed and run together. The search ends early after a batch if none of the
+    last `patience` trials is an improvement (`Tuned.improvements`; default: 10, and 10 for each
+    parameter); while no trial satisfies the bounds, it continues. An interrupted search resumes
+    from the file `journal`; if `again`, its trials are discarded. `tell` is called after each batch
+    with the search so far. `what` is the title of the progress display. `options` are those of
+    `run_many`; with a `cache`, an interrupted batch resumes too.
 
     Raises `ScenarioError` if the scenario, a range, a goal or a bound is invalid, or if the extra
     `tune` is not installed.
     """
     optuna_sampler.check_installed()
-    for name, count in {"--trials": trials, "--seeds": seeds, "--at-once": at_once}.items():
+    patience = PATIENCE * (len(parameters) + 1) if patience is None else patience
+    counts = {"trials": trials, "patience": patience, "seeds": seeds, "at-once": at_once}
+    for name, count in counts.items():
         if count < 1:
-            raise ScenarioError(f"{name}: must be at least 1, not {count}")
+            raise ScenarioError(f"--{name}: must be at least 1, not {count}")
     runs = trials * seeds + (MAX_FRONT + 1) * max(seeds, FRESH_SEEDS)
     if runs > MAX_RUNS:
         raise ScenarioError(
@@ -89,20 +102,49 @@ def search(  # noqa: PLR0913 - each is an option of its own
     if not 1 <= len(goals) <= MAX_GOALS or len({goal.measure.text for goal in goals}) < len(goals):
         raise ScenarioError("--minimise, --maximise: give one objective, or two different ones")
     bounds = tuple(_parse("--subject-to", subject_to, objectives.constraint))
-    so_far = replace(start, goals=goals, bounds=bounds)
+    so_far = replace(start, goals=goals, bounds=bounds, patience=patience)
     options |= {"what": what}
     storage = None
     if journal is not None:
         name = _search_id(so_far, seeds, at_once)
         storage = optuna_sampler.Journal(journal, name, so_far, again=again)
         so_far = replace(so_far, done=storage.trials()[:trials])
-    while len(so_far.done) < trials:
-        for trial in _batch(so_far, seeds, at_once, options):
+    spent_s, ran = 0.0, 0.0
+    while len(so_far.done) < (end := _end(so_far, at_once)):
+        begin, before = time.monotonic(), len(so_far.done)
+        batch = _batch(so_far, seeds, at_once, options)
+        spent_s += time.monotonic() - begin
+        ran += len(batch) if before else _baseline_share(seeds, options)
+        for trial in batch:
             so_far = replace(so_far, done=(*so_far.done, trial))
             if storage is not None:
                 storage.add(trial, so_far)
+        left = _end(so_far, at_once) - len(so_far.done)
+        so_far = replace(so_far, remaining_s=spent_s / ran * left)
         tell(so_far)
-    return _measure_gains(so_far, seeds, options)
+    return _measure_gains(replace(so_far, done=so_far.done[:end], remaining_s=None), seeds, options)
+
+
+def _end(so_far: Tuned, at_once: int) -> int:
+    """Return the number of trials after which the search ends, as far as is known.
+
+    It is the end of the first batch in which the last `patience` trials improved nothing. An end
+    within a batch would depend on where an earlier search was interrupted.
+    """
+    for last, following in itertools.pairwise([*so_far.improvements, so_far.wanted]):
+        batches = math.ceil((last + so_far.patience) / at_once)
+        if (count := 1 + batches * at_once) <= min(len(so_far.done), following):
+            return count
+    return so_far.wanted
+
+
+def _baseline_share(seeds: int, options: Mapping[str, Any]) -> float:
+    """Return the time of the baseline in that of a trial of a batch, which keeps all threads busy.
+
+    The number of threads of a cluster is unknown.
+    """
+    threads = options.get("threads") or os.cpu_count() or 1
+    return 1.0 if options.get("cluster") else math.ceil(seeds / threads) * threads / seeds
 
 
 def _parse(option: str, texts: str | Iterable[str], parse: Callable[[str], Any]) -> Iterator[Any]:
@@ -129,6 +171,11 @@ def _new_search(base: Scenario, specs: Mapping[str, str | Sequence[Any]], wanted
             path = find(base, name)
             if path == "seed":
                 raise ScenarioError("cannot tune the seed; `--seeds N` runs N seeds")
+            if path.partition(".")[0] in MEASUREMENT:
+                raise ScenarioError(
+                    "cannot tune the measurement; expected a field of the transport, the queues, "
+                    "the network or the workload"
+                )
             if path in space:
                 raise ScenarioError(f"duplicate parameter `{path}`")
             if path.startswith("queue.") and complete["queue"] == "none":

@@ -13,13 +13,13 @@ import numpy as np
 import tomlkit
 
 from sojourn.base import files
-from sojourn.base.units import format_size, format_time
+from sojourn.base.units import format_long_time, format_size, format_time
 from sojourn.scenario.controller_files import KIND, is_name
 from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import TRANSPORT, named_file
 from sojourn.show.table import Table
 from sojourn.tune.objectives import Constraint, Goal, Measure
-from sojourn.tune.trials import INVALID, STOPPED, Gain, Held, Trial, Tuned
+from sojourn.tune.trials import INVALID, MIN_IMPROVEMENT, STOPPED, Gain, Held, Trial, Tuned
 
 BASELINE = "baseline"
 """Name of trial 0, the unchanged scenario."""
@@ -55,6 +55,8 @@ def progress(so_far: Tuned) -> str:
             )
     if stopped:
         parts.append(f"{stopped} {OUTCOMES[STOPPED]}")
+    if so_far.remaining_s:
+        parts.append(f"up to {format_long_time(so_far.remaining_s)} left")
     return ", ".join(parts)
 
 
@@ -93,6 +95,12 @@ def sentences(tuned: Tuned) -> list[str]:
     outcomes = [f"{count} {name}" for name, count in counts.items() if count]
     runs = sum(trial.seeds for trial in tuned.done)
     lines.append(", ".join([f"{len(tuned.done)} trials in {runs} runs", *outcomes]))
+    if len(tuned.done) < tuned.wanted:
+        lines.append(
+            f"the search ended before {tuned.wanted} trials: none of the last {tuned.patience} "
+            f"improved by {100 * MIN_IMPROVEMENT:.0f} % (--patience)"
+        )
+    lines += _edge_lines(tuned)
     paths = [item.path for item in tuned.space if item.path.startswith(WORKLOAD_PREFIXES)]
     if paths:
         lines.append(
@@ -106,6 +114,20 @@ def sentences(tuned: Tuned) -> list[str]:
             "warning: some flows did not finish, so values are lower bounds; increase `time_limit`"
         )
     return lines
+
+
+def _edge_lines(tuned: Tuned) -> list[str]:
+    """Return a line for each parameter whose best value lies at the edge of its range."""
+    lines = {}
+    for index, goal in enumerate(tuned.goals if tuned.front else ()):
+        best = min(tuned.front, key=lambda trial: tuned.losses(trial)[index])
+        for item in tuned.at_edges(best):
+            ends = " to ".join(map(str, item.ends()))
+            lines[item.path, best.number] = (
+                f"warning: the best {item.path} for {goal.measure.text}, {best.at[item.path]}, "
+                f"lies at the edge of its range, {ends}: widen the range"
+            )
+    return list(lines.values())
 
 
 def _gain_lines(tuned: Tuned) -> list[str]:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
 from sojourn.analysis.metrics import Floats
+from sojourn.scenario.encoding import check
 from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import Scenario
 from sojourn.tune.objectives import Constraint, Goal, Measure
@@ -24,6 +26,9 @@ DONE, STOPPED, INVALID = "done", "stopped early", "refused"
 
 The trial has all seeds; it was significantly worse than another trial; its scenario is invalid.
 """
+
+MIN_IMPROVEMENT = 0.01
+"""Relative change of an objective below which a trial does not count as an improvement."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +104,15 @@ class Tuned:
     bounds: tuple[Constraint, ...]
     done: tuple[Trial, ...]
     wanted: int
-    """Total number of trials."""
+    """Maximum number of trials."""
     gains: tuple[Gain, ...] = ()
     """Gains by trial, then by goal; empty if no trial is better than the baseline."""
     held: tuple[Held, ...] = ()
     """Bounded measures on fresh seeds by trial, then by bound."""
+    patience: int = 0
+    """Number of trials without an improvement after which the search ends."""
+    remaining_s: float | None = None
+    """Expected time of all remaining trials in seconds; `None` before the first trial."""
 
     @property
     def measures(self) -> list[Measure]:
@@ -147,6 +156,37 @@ class Tuned:
             if not front or self.losses(trial)[1:] < last[1:]:
                 front.append(trial)
         return front
+
+    @property
+    def improvements(self) -> list[int]:
+        """Numbers of the trials that improved on all trials before them.
+
+        Such a trial satisfies the bounds, has all seeds, and is better than each earlier
+        improvement in at least one objective, by `MIN_IMPROVEMENT`.
+        """
+        least = math.log1p(MIN_IMPROVEMENT)
+        improved: dict[int, list[float]] = {}
+        for trial in self.done:
+            if trial.ended != DONE or not self.is_allowed(trial):
+                continue
+            losses = self.losses(trial)
+            if all(
+                any(new < old - least for new, old in zip(losses, earlier, strict=True))
+                for earlier in improved.values()
+            ):
+                improved[trial.number] = losses
+        return list(improved)
+
+    def at_edges(self, trial: Trial) -> list[Range]:
+        """Return the ranges at whose edge the values of a trial lie, if they can be widened."""
+        edges = []
+        for item in self.space:
+            if isinstance(item, Range) and item.path in trial.places:
+                value = item.beyond(trial.places[item.path])
+                wider = override(self.scenario, {**self.changes(trial), item.path: value})
+                if value is not None and is_valid(wider):
+                    edges.append(item)
+        return edges
 
     @property
     def best(self) -> Trial | None:
@@ -202,6 +242,15 @@ def _column_value(parameter: Parameter, value: Any) -> Any:
         return str(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number else None
+
+
+def is_valid(scenario: Scenario) -> bool:
+    """Return true if the scenario is valid."""
+    try:
+        check(scenario)
+    except ScenarioError:
+        return False
+    return True
 
 
 def is_surely_worse(
