@@ -422,11 +422,43 @@ def test_a_check_prints_all_defaults(
     assert json.loads(capsys.readouterr().out)["transport"]["kind"] == "dctcp"
 
 
-def test_components_are_listed_by_family_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_components_are_listed_in_one_line_each_with_their_meaning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert cli.invoke(["parts"]) == 0
-    assert "dctcp" in capsys.readouterr().out
-    assert cli.invoke(["parts", "dctcp"]) == 0
-    assert "gain" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    for family, members in sojourn.parts().items():
+        assert re.search(rf"(?m)^ *{family}( |$)", printed)
+        for part in members:
+            assert re.search(rf"(?m)^ *{part['name']} +\S.*\S.{{5}}", printed), part["name"]
+
+
+@pytest.mark.parametrize("name", ["dctcp", "DCTCP", "fat-tree", "Leaf Spine", "BBRv3", "WFQ"])
+def test_a_component_is_found_by_any_spelling(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["parts", *name.split()]) == 0
+    printed = capsys.readouterr().out
+    assert re.match(r"(transport|topology|queue): \w+\n", printed)
+    assert "meaning and source" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("pfc", r"switch\.pause +Pause frames \(PFC"),
+        ("Hadoop", r'empirical\.table = "\w*hadoop" +Name of a published distribution'),
+        ("web search", r'empirical\.table = "web_search" '),
+        ("RDMA", r"transport: dcqcn +DCQCN: rate control"),
+        ("longest delay", r"dumbbell\.longest_delay "),
+        ("warm up", r"(?m)^ *warm_up "),
+    ],
+)
+def test_words_are_searched_in_names_meanings_and_values(
+    words: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["parts", words]) == 0
+    assert re.search(expected, capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

@@ -12,28 +12,35 @@ from sojourn.cli.shared import ScenarioFile, Scheme, prefix_errors
 
 
 def parts(
-    kind: Annotated[
-        str | None,
+    words: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="KIND",
-            help="Family, part, or controller such as my.py:Mine.",
+            metavar="NAME",
+            help="Family, part, controller such as my.py:Mine, or words to search for.",
             autocompletion=completion.parts,
         ),
     ] = None,
 ) -> None:
-    """List the components of scenarios, with every parameter."""
+    """List the parts of scenarios, show their parameters, or search.
+
+    A search finds names, meanings and allowed values, in upper or lower case.
+    """
     from sojourn.base.messages import did_you_mean
     from sojourn.scenario import controller_files, encoding
     from sojourn.show import catalogue, console
 
+    name = " ".join(words or ())
     families = encoding.parts()
-    if controller_files.is_name(kind):
-        families, kind = {"transport": [controller_files.read_part(str(kind))]}, "transport"
-    sections = catalogue.parts_text(families, kind)
+    if controller_files.is_name(name):
+        families, name = {"transport": [controller_files.read_part(name)]}, "transport"
+    if not name.strip():
+        sections = catalogue.overview(families)
+    else:
+        sections = catalogue.parts_text(families, name) or catalogue.search(families, name)
     if not sections:
         names = [part["name"] for members in families.values() for part in members]
-        hint = did_you_mean(str(kind), [*families, *names])
-        raise ScenarioError(f"{kind}: unknown family or part{hint}")
+        hint = did_you_mean(name.lower(), [*families, *names])
+        raise ScenarioError(f"{name}: not in the name or meaning of any part{hint}")
     console.console.print(*sections, sep="\n")
 
 

@@ -1,31 +1,111 @@
 """Catalogue of scenario components, as `sojourn parts` prints it."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sojourn.show.console import rich_table
+from sojourn.show.console import console, rich_table
+
+ALIASES = {
+    "reno": "tcp",
+    "newreno": "tcp",
+    "bbrv1": "bbr",
+    "bbrv3": "bbr3",
+    "wfq": "fair_queueing",
+}
+"""Other names of components, which their descriptions do not contain."""
+
+VALUE = re.compile(r'"[^"]*"')
+"""A value in the text of allowed values."""
 
 
-def parts_text(catalogue: Mapping[str, Any], kind: str | None) -> list[RenderableType]:
-    """Return the catalogue of a family or a component, or the names of all components."""
-    if kind is None:
-        table = rich_table("family", "parts")
-        table.columns[1].justify = "left"
-        for family, members in catalogue.items():
-            table.add_row(family, ", ".join(part["name"] for part in members))
-        return [table, Text("sojourn parts NAME shows the parameters of a family or part")]
+def overview(catalogue: Mapping[str, Any]) -> list[RenderableType]:
+    """Return one line for each component, under the name of its family."""
+    rows = []
+    for family, members in catalogue.items():
+        names = [part["name"] for part in members]
+        rows += [] if names == [family] else [(family, "")]
+        indent = "" if names == [family] else "  "
+        rows += [(f"{indent}{part['name']}", _first_sentence(part["about"])) for part in members]
+    hint = "`sojourn parts NAME` shows parameters, `sojourn parts WORDS` searches"
+    return [_lines(("part", "meaning"), rows), Text(hint)]
+
+
+def parts_text(catalogue: Mapping[str, Any], name: str) -> list[RenderableType]:
+    """Return the family or the components with a name, with all parameters; case is ignored."""
     pieces: list[RenderableType] = []
+    name = ALIASES.get(_plain(name), name)
     for family, members in catalogue.items():
         for part in members:
-            if kind in (family, part["name"]):
+            if _plain(name) in (_plain(family), _plain(part["name"])):
                 pieces += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
                 pieces.append(_parameter_table(part["parameters"]))
     return pieces
+
+
+def search(catalogue: Mapping[str, Any], words: str) -> list[RenderableType]:
+    """Return the components and parameters whose names, meanings or values contain the words."""
+    rows = dict(_matches(catalogue, words))
+    if not rows:
+        return []
+    table = _lines(("part or parameter", "meaning"), rows.items())
+    return [table, Text("`sojourn parts NAME` shows a part and its parameters")]
+
+
+def _matches(catalogue: Mapping[str, Any], words: str) -> Iterator[tuple[str, str]]:
+    """Yield names and meanings: of components, then of parameters, each meaning once."""
+    parts = re.split(r"[\s_-]+", words.strip())
+    # At the start of a word: `ecn` is not in `decnet`.
+    pattern = re.compile(r"(?<![a-z0-9])" + r"[\s_-]*".join(map(re.escape, parts)), re.IGNORECASE)
+    named = [
+        (family, part, parameter)
+        for family, members in catalogue.items()
+        for part in members
+        # The parameters of environments are those of other components.
+        for parameter in (None, *(part["parameters"] if family != "environment" else ()))
+    ]
+    components = [(family, part) for family, part, parameter in named if parameter is None]
+    for family, part in components:
+        if pattern.search(f"{part['name']} {part['about']}"):
+            yield f"{family}: {part['name']}", _first_sentence(part["about"])
+    meanings = set()
+    for family, part, parameter in named:
+        if parameter is None or (family, parameter["about"]) in meanings:
+            continue
+        owner = "" if part["name"] == "scenario" else f"{part['name']}."
+        name = f"{owner}{parameter['name']}"
+        values = [value for value in VALUE.findall(parameter["allowed"]) if pattern.search(value)]
+        if values or pattern.search(f"{parameter['name']} {parameter['about']}"):
+            meanings.add((family, parameter["about"]))
+            about = " ".join(parameter["about"].split())
+            yield (f"{name} = {values[0]}" if values else name), about
+
+
+def _plain(name: str) -> str:
+    """Return a name in lower case without separators, such as `fattree` for `Fat-tree`."""
+    return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]
+
+
+def _lines(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> Table:
+    """Return a table of one line for each row; meanings are shortened to the console's width."""
+    rows = list(rows)
+    table = rich_table(*columns)
+    table.columns[1].justify = "left"
+    # Two spaces are before each column, and one is behind it.
+    width = console.width - max(len(name) for name, _ in rows) - 6
+    for name, meaning in rows:
+        table.add_row(Text(name), Text(textwrap.shorten(meaning, max(width, 20), placeholder=" …")))
+    return table
 
 
 def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
