@@ -1,7 +1,7 @@
 """Units of times, sizes and rates: one table, and the parsing and formatting of quantities."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 UNITS: Mapping[str, Mapping[str, int]] = {
     "a time": {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
@@ -34,9 +34,26 @@ PER_UNIT = {
     "KB": 1e-3,
     "MB": 1e-6,
     "%": 100.0,
+    "Kb/s": 1e-3,
+    "Mb/s": 1e-6,
     "Gb/s": 1e-9,
 }
 """Factors that convert seconds, bytes, shares and bits per second to the units of plots."""
+
+
+def factor(unit: str) -> float:
+    """Return the factor of `PER_UNIT`; 1 without a unit.
+
+    Raises `ValueError` for an unknown unit.
+    """
+    if unit and unit not in PER_UNIT:
+        raise ValueError(f"unit {unit!r}: expected one of {', '.join(PER_UNIT)}")
+    return PER_UNIT.get(unit, 1.0)
+
+
+def fitting_unit(units: Sequence[str], largest: float) -> str:
+    """Return the first of the units, from large to small, in which a value is at least 1."""
+    return next((unit for unit in units if largest * factor(unit) >= 1), units[-1])
 
 
 def scale_of(unit: str) -> int:

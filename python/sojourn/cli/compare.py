@@ -1,10 +1,11 @@
 """`sojourn compare`: a table of variations, and each scheme in ratio to a baseline."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sojourn._core import ScenarioError
 from sojourn.cli.shared import (
     VARY,
     Cluster,
@@ -18,6 +19,9 @@ from sojourn.cli.shared import (
     read_scenarios,
     run_options,
 )
+
+if TYPE_CHECKING:
+    from sojourn.tune.objectives import Measure
 
 
 def compare(
@@ -38,6 +42,14 @@ def compare(
         typer.Option(
             metavar="SCHEME",
             help="Baseline: a scheme, or a value of the first --vary (default: the first).",
+        ),
+    ] = None,
+    plot: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE",
+            help="Measure to plot, such as `p99 fct of class incast`; may be repeated "
+            "(default: mean and p99 slowdown).",
         ),
     ] = None,
     account: Annotated[
@@ -61,9 +73,10 @@ def compare(
     """
     import polars as pl
 
-    from sojourn.analysis import breakdown
+    from sojourn.analysis import breakdown, metrics
     from sojourn.analysis.paired import ratios, reference_of
-    from sojourn.compare import comparison, outputs, paired_plot, paired_tables, plot, tables
+    from sojourn.compare import comparison, outputs, paired_plot, paired_tables, tables
+    from sojourn.compare import plot as pictures
     from sojourn.explain.tables import write_differences
     from sojourn.scenario import overrides
     from sojourn.scenario.encoding import SCHEMES
@@ -72,6 +85,7 @@ def compare(
 
     scenarios = read_scenarios(paths)
     with prefix_errors(*scenarios):
+        measures = [_measure(text) for text in plot or ()]
         variations = overrides.parse_variations(vary or ())
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
@@ -95,7 +109,12 @@ def compare(
     differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
     # Files are written first: a pipe that closes early, as of `head`, ends the output.
     outputs.remove_old(out)
-    written = plot.write(table, out) + paired_plot.write(paired, by, out)
+    drawn = None
+    if measures:
+        values = metrics.measure(runs, **{measure.text: measure.metric for measure in measures})
+        drawn = metrics.across_seeds(values, median=median)
+    units = {measure.text: measure.unit for measure in measures}
+    written = pictures.write(table, out, drawn, units) + paired_plot.write(paired, by, out)
     written += write_differences(differences, out) + outputs.write_index(runs, out)
     written += outputs.write_flows(runs, out) if flows else []
     console.console.print(*tables.comparison_tables(table), sep="\n")
@@ -118,3 +137,13 @@ def compare(
     ):
         print(line)
     print(f"written to {out}: {', '.join(written)}")
+
+
+def _measure(text: str) -> "Measure":
+    """Parse a measure; errors name the option."""
+    from sojourn.tune import objectives
+
+    try:
+        return objectives.read(text)
+    except ScenarioError as error:
+        raise ScenarioError(f"--plot {text}: {error}") from None

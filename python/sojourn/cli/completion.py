@@ -59,3 +59,10 @@ def formats() -> list[str]:
 def scales() -> list[str]:
     """Return the scales of figures."""
     return ["smoke", "quick", "paper"]
+
+
+def pictures() -> list[str]:
+    """Return the pictures of `sojourn plot`."""
+    from sojourn.show.plot.run_pictures import PICTURES
+
+    return list(PICTURES)

@@ -18,7 +18,7 @@ from sojourn.compare.paired_tables import (
     scheme_name,
 )
 from sojourn.show import plot
-from sojourn.show.style import look
+from sojourn.show.style import distinct, look
 
 MAX_CASES = 60
 """Largest number of combinations of other variations in one picture."""
@@ -63,13 +63,15 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
         label = f"mean completion time over that of {baseline}{same_flows_note(table)}"
         picture.supxlabel(label, fontsize=10)
         handles, names = first.get_legend_handles_labels()
-        picture.legend(handles, names, loc="outside upper left", ncols=6, frameon=False)
+        columns, names = plot.fitted(picture, names, 72 * picture.get_figwidth() - 20, 6)
+        picture.legend(handles, names, loc="outside upper left", ncols=columns, frameon=False)
         plot.save(picture, stem)
 
 
 def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) -> None:
+    looks = distinct(schemes)
     for number, scheme in enumerate(schemes):
-        style = look(scheme)
+        style = look(looks[scheme])
         rows = part.filter(pl.col("scheme") == scheme, pl.col("case").is_in(cases)).to_dicts()
         shift = 0.8 * ((number + 0.5) / len(schemes) - 0.5)
         # The empty series adds every scheme to the legend.

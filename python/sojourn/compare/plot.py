@@ -1,18 +1,22 @@
 """Picture of a comparison."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
 from sojourn.analysis import breakdown, metrics
 from sojourn.base import files
+from sojourn.base.units import fitting_unit
 from sojourn.compare.comparison import labels, split_parts
 from sojourn.show import plot
 from sojourn.show.parts import COLOURS, significant_metrics
-from sojourn.show.style import BLACK
+from sojourn.show.style import BLACK, distinct
 
 FLOWS = "size or class"
 """Column of the size or class whose parts a bar shows."""
@@ -22,18 +26,39 @@ MAX_BARS = 40
 """Largest number of stacked bars in one picture."""
 
 
-def write(table: pl.DataFrame, out: Path) -> list[str]:
+SLOWDOWNS = ("slowdown mean", "slowdown p99")
+"""Metrics of all flows that are drawn by default."""
+
+UNITS = {"s": ("s", "ms", "us"), "B": ("MB", "KB", "B")}
+"""Units of an axis, from large to small, by the unit of a measure."""
+
+MAX_NAME = 32
+"""Characters of a scheme in one line of an axis."""
+
+
+def write(
+    table: pl.DataFrame,
+    out: Path,
+    measures: pl.DataFrame | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """Write a comparison and its picture to a directory; return the files' names."""
     files.write_text(out / "comparison.csv", table.write_csv())
-    draw(table, out / "comparison")
+    draw(table, out / "comparison", measures, units)
     return ["comparison.csv", "comparison.svg", "comparison.png"]
 
 
-def draw(table: pl.DataFrame, stem: Path) -> None:
-    """Draw mean and p99 slowdown of all flows against the first numeric variation, or as bars.
+def draw(
+    table: pl.DataFrame,
+    stem: Path,
+    measures: pl.DataFrame | None = None,
+    units: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Draw measures against the first numeric variation, or as bars: one panel for each.
 
-    If the table has FCT breakdowns, a third panel contains one stacked bar for each combination of
-    variations, size and class.
+    `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B` or
+    none; by default it is the mean and p99 slowdown of all flows. If the table has FCT breakdowns,
+    a further panel contains one stacked bar for each combination of variations, size and class.
     """
     table, parts = split_parts(table)
     names = labels(table)
@@ -41,22 +66,39 @@ def draw(table: pl.DataFrame, stem: Path) -> None:
     other_labels = [name for name in names if name != x]
     series = pl.concat_str([pl.col(name).cast(pl.String) for name in other_labels], separator=", ")
     every = metrics.ALL.name
-    rows = table.filter(pl.col("size") == every, pl.col("class") == every)
-    rows = rows.with_columns((series if other_labels else pl.lit("all flows")).alias("series"))
+    if measures is None:
+        measures = table.filter(
+            pl.col("size") == every, pl.col("class") == every, pl.col("metric").is_in(SLOWDOWNS)
+        )
+    rows = measures.with_columns((series if other_labels else pl.lit("all flows")).alias("series"))
+    drawn = rows["metric"].unique(maintain_order=True).to_list()
     size = None
     if not parts.is_empty():
         parts = _stacks(parts, names)
         count = parts.select([*names, FLOWS]).n_unique()
-        size = 18.0, max(4.2, 1.2 + 0.25 * count)
-    with plot.canvas(1, 2 if size is None else 3, size) as (picture, panels):
-        for axes, metric in zip(panels, ("slowdown mean", "slowdown p99"), strict=False):
+        size = 6.0 * (len(drawn) + 1), max(4.2, 1.2 + 0.25 * count)
+    looks = distinct(rows["series"].unique(maintain_order=True).to_list())
+    with plot.canvas(1, len(drawn) + (size is not None), size) as (picture, grid):
+        panels = np.ravel(grid)
+        for axes, metric in zip(panels, drawn, strict=False):
             part = rows.filter(pl.col("metric") == metric)
+            if not part["value"].is_finite().any():
+                axes.set_axis_off()
+                axes.text(0, 0.5, f"{metric}:\nno value, or too few flows")
+                continue
+            unit = units.get(metric, "")
+            if unit:
+                unit = fitting_unit(UNITS[unit], float(np.nanmax(part["value"].to_numpy())))
+            options: Any = {"by": "series", "unit": unit, "drawn_as": looks}
             if x is None:
-                plot.bars(axes, part, group="metric", by="series", label="slowdown")
+                one_group = part.with_columns(group=pl.lit(""))
+                plot.bars(axes, one_group, group="group", label=metric, **options)
+                axes.set_xlabel("")
             else:
-                plot.against(axes, part, x=x, by="series", labels=(x, metric))
+                plot.against(axes, part, x=x, labels=(x, metric), **options)
+        plot.one_legend(panels[: len(drawn)])
         if size is not None:
-            _draw_parts(panels[2], parts, names)
+            _draw_parts(panels[-1], parts, names)
         plot.save(picture, stem)
 
 
@@ -85,7 +127,8 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
         axes.text(0, height - 0.45, group[FLOWS][0], fontsize=9, fontweight="bold", va="bottom")
         for bar in group.partition_by(names, maintain_order=True):
             values = dict(zip(bar["metric"], bar["value"], strict=True))
-            ticks[height] = ", ".join(str(bar[name][0]) for name in names)
+            name = ", ".join(str(bar[name][0]) for name in names)
+            ticks[height] = textwrap.fill(name, MAX_NAME)
             left = 0.0
             for part in drawn:
                 width = values[part] / values[breakdown.ALONE]

@@ -6,6 +6,7 @@ scheme has the same colour and marker in every picture.
 
 import re
 import zlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
@@ -133,6 +134,28 @@ STYLE: Any = {
     "legend.frameon": False,
     "legend.fontsize": 9,
 }
+
+
+DISTINCT = ("dctcp", "xcp", "dcqcn", "timely", "tcp", "cubic", "ideal")
+"""Schemes whose colours are the most distinguishable."""
+
+
+def distinct(names: Sequence[str]) -> dict[str, str]:
+    """Map the schemes of a picture to the names whose looks they get, without equal looks.
+
+    A scheme keeps its own look if no earlier one has its colour. After seven schemes, lines are
+    dotted, and bars hatched.
+    """
+    looks: dict[str, str] = {}
+    spare = [*DISTINCT, *(f"{name}, dotted" for name in DISTINCT)]
+    for name in names:
+        colours = {look(other)[::2] for other in looks.values()}
+        if look(name)[::2] not in colours and len(looks) < len(DISTINCT):
+            looks[name] = name
+        else:
+            free = [other for other in spare if look(other)[::2] not in colours]
+            looks[name] = free[0] if free else name
+    return looks
 
 
 def look(scheme: str) -> Look:

@@ -2,7 +2,8 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sojourn.base import files
@@ -41,46 +44,100 @@ def canvas(
         yield figure, figure.subplots(rows, columns)
 
 
-def save(figure: Canvas, stem: Path) -> tuple[Path, Path]:
-    """Write the picture as `stem.svg` and `stem.png`."""
-    svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
-    # The canvases are used directly, since `savefig` draws twice because of the layout.
-    svg_canvas: Any = FigureCanvasSVG(figure)
-    figure.set_dpi(mpl.rcParams["savefig.dpi"])
-    with files.writing(svg):
-        svg_canvas.print_svg(svg, metadata={"Date": None, "Creator": None})
-    # The layout is not computed again, which takes as long as drawing. Printing an SVG changes the
-    # resolution.
-    figure.set_layout_engine("none")
-    png_canvas: Any = FigureCanvasAgg(figure)
-    figure.set_dpi(mpl.rcParams["savefig.dpi"])
-    with files.writing(png):
-        png_canvas.print_png(png, metadata={"Software": None})
-    return svg, png
+FORMATS = ("svg", "png", "pdf")
+"""Formats of pictures."""
+
+
+def save(figure: Canvas, stem: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Write the picture as `stem.svg` and `stem.png`, or in other `FORMATS`; return the files."""
+    written = []
+    for suffix in formats:
+        file = stem.with_name(f"{stem.name}.{suffix}")
+        # The canvases are used directly, since `savefig` draws twice because of the layout.
+        figure_canvas: Any = CANVASES[suffix](figure)
+        # Printing an SVG or a PDF changes the resolution.
+        figure.set_dpi(mpl.rcParams["savefig.dpi"])
+        with files.writing(file):
+            getattr(figure_canvas, f"print_{suffix}")(file, metadata=METADATA[suffix])
+        # The layout is not computed again, which takes as long as drawing.
+        figure.set_layout_engine("none")
+        written.append(file)
+    return written
+
+
+CANVASES: dict[str, Any] = {
+    "svg": FigureCanvasSVG,
+    "png": FigureCanvasAgg,
+    "pdf": FigureCanvasPdf,
+}
+
+METADATA: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Metadata that are left out, so that a picture always gives the same file."""
 
 
 def legend(axes: Axes, columns: int = 4) -> None:
-    """Draw the legend above the axes, where it does not cover data."""
+    """Draw the legend above the axes, where it covers neither data nor another legend."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
+        figure: Any = axes.get_figure(root=True)
+        place = axes.get_subplotspec()
+        panels = place.get_gridspec().ncols if place is not None else 1
+        # The names of ticks and axes take about 50 points.
+        width = 72 * figure.get_figwidth() / panels - 50
+        columns, labels = fitted(figure, labels, width, columns)
         axes.legend(
             handles,
             labels,
             loc="lower left",
             bbox_to_anchor=(0, 1.0),
-            ncols=math.ceil(len(handles) / math.ceil(len(handles) / columns)),
+            ncols=columns,
             borderaxespad=0.2,
             columnspacing=1.2,
             handletextpad=0.5,
         )
 
 
+def fitted(
+    figure: Canvas, labels: Sequence[str], width: float, columns: int
+) -> tuple[int, list[str]]:
+    """Return the number of columns of a legend of `width` points, and its entries.
+
+    Entries that are wider than the legend have line breaks. A legend that takes more than a fifth
+    of the picture's height makes it higher.
+    """
+    font = FontProperties(size=mpl.rcParams["legend.fontsize"])
+    agg: Any = FigureCanvasAgg(figure)
+    renderer = agg.get_renderer()
+    points = 72 / figure.get_dpi()
+    widths = [
+        renderer.get_text_width_height_descent(label, font, ismath=False)[0] * points
+        for label in labels
+    ]
+    # The mark and the spaces around an entry take 3.7 times the size of the font.
+    size = font.get_size_in_points()
+    longest, room = max(widths), width - 3.7 * size
+    fitting = max(1, min(columns, int((width + 1.2 * size) // (longest + 3.7 * size))))
+    if longest > room:
+        characters = max(map(len, labels))
+        most = max(int(characters * room / longest), 12)
+        labels = [textwrap.fill(label, most) for label in labels]
+    rows = math.ceil(len(labels) / fitting)
+    lines = sum(max(label.count("\n") + 1 for label in labels[row::rows]) for row in range(rows))
+    excess = 1.3 * size * lines / 72 - 0.2 * figure.get_figheight()
+    if excess > 0:
+        figure.set_figheight(figure.get_figheight() + excess)
+    return math.ceil(len(labels) / rows), list(labels)
+
+
 def one_legend(panels: Any) -> None:
-    """Remove the legends of all panels but the first, which show the same schemes."""
-    for axes in np.ravel(panels)[1:]:
-        panel_legend = axes.get_legend()
-        if panel_legend is not None:
-            panel_legend.remove()
+    """Remove all legends of the panels but the first, which show the same schemes."""
+    legends = [axes.get_legend() for axes in np.ravel(panels)]
+    for panel_legend in [entry for entry in legends if entry is not None][1:]:
+        panel_legend.remove()
 
 
 def same_scale(panels: Any) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from sojourn.base.units import PER_UNIT
+from sojourn.base.units import factor
 from sojourn.show.plot.frame import (
     PUBLISHED,
     legend,
@@ -40,7 +40,7 @@ def against(  # noqa: PLR0913 - each parameter is an option of the picture
     `published` has the columns `x`, `by` and `value`, in the same base unit as the table.
     `drawn_as` maps names of schemes to the names whose colours and markers they get.
     """
-    scale = PER_UNIT[unit] if unit else 1.0
+    scale = factor(unit)
     for scheme, part in rows_of_each(table.sort(x, maintain_order=True), by):
         style = look(drawn_as.get(scheme, scheme))
         horizontal = part[x].to_numpy()
@@ -168,7 +168,7 @@ def cdf(  # noqa: PLR0913 - each parameter is an option of the picture
     drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Draw distributions: `fraction` of flows against `value`, one curve for each `by`."""
-    scale = PER_UNIT[unit] if unit else 1.0
+    scale = factor(unit)
     for scheme, part in rows_of_each(table, by):
         style = look(drawn_as.get(scheme, scheme))
         values, fractions = part["value"].to_numpy() * scale, part["fraction"].to_numpy()
@@ -213,14 +213,16 @@ def series(  # noqa: PLR0913 - each parameter is an option of the picture
 
     Raises `ValueError` if the times of a curve decrease, because it is of several runs.
     """
-    scale = PER_UNIT[unit] if unit else 1.0
+    scale = factor(unit)
     for scheme, part in rows_of_each(table, by):
         style = look(drawn_as.get(scheme, scheme))
-        times = part["time_s"].to_numpy() * PER_UNIT[time_unit]
+        times = part["time_s"].to_numpy() * factor(time_unit)
         if (np.diff(times) < 0).any():
             raise ValueError(f"{scheme}: time_s decreases; draw a single run")
         values = part["value"].to_numpy() * scale
-        axes.plot(times, values, color=style.colour, linewidth=0.9, label=scheme)
+        # Only a look that was chosen for this picture has a line style.
+        line = style.line if scheme in drawn_as else "-"
+        axes.plot(times, values, color=style.colour, linestyle=line, linewidth=0.9, label=scheme)
         if "high" in part.columns:
             high = part["high"].to_numpy() * scale
             axes.fill_between(times, values, high, color=style.colour, alpha=0.2, lw=0)

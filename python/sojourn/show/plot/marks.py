@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from sojourn.base.units import PER_UNIT
+from sojourn.base.units import factor
 from sojourn.show.plot.frame import (
     PUBLISHED,
     SHEET,
@@ -30,7 +30,7 @@ def points(
     labels: tuple[str, str] = ("", ""),
 ) -> None:
     """Draw `value` against `x` as a scatter plot, one colour for each `by`."""
-    x_scale, y_scale = (PER_UNIT[unit] if unit else 1.0 for unit in units)
+    x_scale, y_scale = (factor(unit) for unit in units)
     for name, part in rows_of_each(table, by):
         positions = part["x"].to_numpy() * x_scale, part["value"].to_numpy() * y_scale
         # Many points are rasterised to limit the size of the SVG.
@@ -55,7 +55,7 @@ def tradeoff(
 
     The column `name` labels marks. Optional intervals are `low` to `high`, and `x_low` to `x_high`.
     """
-    x_scale, y_scale = (PER_UNIT[unit] if unit else 1.0 for unit in units)
+    x_scale, y_scale = (factor(unit) for unit in units)
     for number, (scheme, part) in enumerate(rows_of_each(table, by)):
         style = look(scheme)
         # Labels of the first scheme are left above its marks, others right below, against overlap.
@@ -101,7 +101,7 @@ def levels(  # noqa: PLR0913 - each parameter is an option of the picture
     hollow, and `source` is their legend entry. If `values` is a format, such as `{:.0f}`, values
     are written beside their marks. `drawn_as` maps schemes to the schemes whose look they get.
     """
-    scale = PER_UNIT[unit] if unit else 1.0
+    scale = factor(unit)
     groups = table[group or by].unique(maintain_order=True).to_list()
     names = table[by].unique(maintain_order=True).to_list()
 
@@ -158,13 +158,16 @@ def bars(  # noqa: PLR0913 - each parameter is an option of the picture
     label: str = "",
     values: str = "",
     log: bool = False,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Draw `value` as bars with intervals, one colour for each `by`; published bars are outlines.
 
     Bars are grouped by `group`; without it, each has its own position. `source` is the legend entry
     of outlines. If `values` is a format, such as `{:.2f}`, values are written above bars.
+    `drawn_as` maps schemes to the schemes whose look they get; bars are hatched if their lines
+    would be dotted.
     """
-    scale = PER_UNIT[unit] if unit else 1.0
+    scale = factor(unit)
     groups = table[group or by].unique(maintain_order=True).to_list()
     parts = list(rows_of_each(table, by))
     width = 0.8 / (len(parts) or 1) if group else 0.7
@@ -177,7 +180,10 @@ def bars(  # noqa: PLR0913 - each parameter is an option of the picture
         heights = part["value"].to_numpy() * scale
         entry = name if group else None
         at = places(name, part)
-        axes.bar(at, heights, width * 0.92, color=look(name).colour, label=entry)
+        style = look(drawn_as.get(name, name))
+        hatch: Any = {"hatch": "///", "edgecolor": "white"} if style.line == ":" else {}
+        hatch = hatch if name in drawn_as else {}
+        axes.bar(at, heights, width * 0.92, color=style.colour, label=entry, **hatch)
         above = np.zeros(len(at))
         if "low" in part.columns and part["low"].is_not_nan().any():
             above = np.nan_to_num(part["high"].to_numpy() * scale - heights)

@@ -1,0 +1,218 @@
+"""`sojourn plot`: pictures of runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn._core import ScenarioError
+from sojourn.cli import completion
+from sojourn.cli.shared import Fresh, Memory, Out, Threads, output_directory, prefix_errors
+
+if TYPE_CHECKING:
+    from sojourn.runs.results import Result, Run
+    from sojourn.show.plot.run_pictures import Selection
+
+MAX_CURVES = 4
+"""Number of curves of flows without `--flow`: of the largest flows of each run."""
+
+SAMPLES, MAX_SAMPLES = 1000, 50_000
+"""Number of samples in the lifetime of the drawn flows, and the most in the whole run."""
+
+
+def plot(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="RESULT", help="Folder of `sojourn run --out`, or scenario file."),
+    ],
+    what: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT,…",
+            help="Pictures: queue, throughput, link_throughput, window, rate, rtt, flows, cdf, "
+            "topology (default: all that a folder has samples for, or queue, throughput, cdf and "
+            "topology of a scenario).",
+            autocompletion=completion.pictures,
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=V1,V2", help="Draw each value of a parameter of the scenario."),
+    ] = None,
+    flow: Annotated[
+        str | None,
+        typer.Option(metavar="N,…", help="Flows (default: the largest; at most four curves)."),
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(metavar="LINK,…", help="Links (default: the busiest).")
+    ] = None,
+    flow_class: Annotated[
+        str | None,
+        typer.Option("--class", metavar="CLASS,…", help="Classes in cdf (default: all flows)."),
+    ] = None,
+    formats: Annotated[
+        str,
+        typer.Option("--format", metavar="FORMAT,…", help="Formats: svg, png, pdf."),
+    ] = "svg,png",
+    out: Out = None,
+    threads: Threads = None,
+    memory: Memory = None,
+    fresh: Fresh = False,
+) -> None:
+    """Draw a run: queues, throughputs, windows, distributions, topology.
+
+    A scenario is run with the samples that the pictures need.
+    """
+    from sojourn.cli.shared import run_options
+    from sojourn.show.plot import frame, run_pictures
+
+    pictures = None if what is None else _words("--what", what, run_pictures.PICTURES)
+    suffixes = _words("--format", formats, frame.FORMATS)
+    chosen = run_pictures.Selection(
+        [_number(name) for name in _split(flow)], _split(link), _split(flow_class)
+    )
+    with prefix_errors(path):
+        out = output_directory(out, "plot", path.stem)
+        if path.is_dir():
+            if vary:
+                raise ScenarioError("--vary: needs a scenario file, not a folder")
+            runs, chosen, pictures = _read(path, chosen, pictures)
+        else:
+            options = run_options(threads, None, memory, fresh)
+            pictures = pictures or ["queue", "throughput", "cdf", "topology"]
+            runs, chosen = _simulate(path, vary or [], chosen, pictures, options)
+        written = [
+            file.name
+            for name in pictures
+            for file in run_pictures.draw(name, runs, chosen, out / name, suffixes)
+        ]
+    print(f"written to {out}: {', '.join(written)}")
+
+
+def _split(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _words(option: str, text: str, allowed: Sequence[str]) -> list[str]:
+    """Return the names in an option, without duplicates; raise `ScenarioError` for others."""
+    from sojourn.base.messages import did_you_mean
+
+    names = list(dict.fromkeys(_split(text)))
+    for name in names or [text]:
+        if name not in allowed:
+            hint = did_you_mean(name, allowed)
+            raise ScenarioError(f"{option} {name}: expected some of {', '.join(allowed)}{hint}")
+    return names
+
+
+def _number(name: str) -> int:
+    if not name.isdecimal():
+        raise ScenarioError(f"--flow {name}: expected numbers of flows, such as 0,3")
+    return int(name)
+
+
+def _read(
+    folder: Path, chosen: "Selection", pictures: list[str] | None
+) -> "tuple[list[Run], Selection, list[str]]":
+    """Read a result; without a choice, choose flows, links and pictures that it has samples of."""
+    from sojourn.runs.results import Result, Run
+    from sojourn.show.plot import run_pictures
+
+    result = Result.read(folder)
+    run_pictures.check_names(result, chosen)
+    has = {name: run_pictures.sampled(result, name) for name in run_pictures.QUANTITIES}
+    if pictures is None:
+        pictures = [*(name for name, members in has.items() if members), "cdf", "topology"]
+    kinds = {name: run_pictures.QUANTITIES[name].of for name in has}
+    flows = {int(member) for name in has if kinds[name] == "flow" for member in has[name]}
+    links = dict.fromkeys(member for name in has if kinds[name] == "link" for member in has[name])
+    chosen = chosen._replace(
+        flows=chosen.flows or _largest(result, flows)[:MAX_CURVES],
+        links=chosen.links or list(links)[:MAX_CURVES],
+    )
+    return [Run({run_pictures.CURVE: folder.name}, result)], chosen, pictures
+
+
+def _largest(result: "Result", among: set[int] | None = None) -> list[int]:
+    """Return the numbers of flows from the largest on; long-lived flows are first."""
+    import polars as pl
+
+    flows = result.flows if among is None else result.flows.filter(pl.col("flow").is_in(among))
+    is_long_lived = pl.col("outcome") == "long_lived"
+    size = pl.max_horizontal("size_bytes", "delivered_bytes")
+    ordered = flows.sort(is_long_lived, size, descending=True, maintain_order=True)
+    numbers: list[int] = ordered["flow"].to_list()
+    return numbers
+
+
+def _simulate(
+    path: Path,
+    vary: list[str],
+    chosen: "Selection",
+    pictures: list[str],
+    options: dict[str, Any],
+) -> "tuple[list[Run], Selection]":
+    """Run a scenario, and again with samples if pictures need them.
+
+    The first run determines the flows, the links and the interval of samples. Samples change no
+    other result.
+    """
+    from sojourn.analysis import metrics
+    from sojourn.runs.results import Run
+    from sojourn.runs.runner import run_many
+    from sojourn.scenario import overrides, reading
+    from sojourn.show.plot import run_pictures
+
+    variations = overrides.parse_variations(vary)
+    combinations = overrides.expand(reading.read(path), variations)
+    names = [", ".join(map(str, labels.values())) or path.stem for labels, _ in combinations]
+    scenarios = [scenario for _, scenario in combinations]
+    options |= {"what": path.name}
+    results = run_many(scenarios, **options)
+    first = results[0]
+    run_pictures.check_names(first, chosen)
+    links = [metrics.measured(link) for link in first.summary["links"]]
+    busiest = max(links, key=lambda link: float(link.get("utilisation", 0.0)))
+    chosen = chosen._replace(
+        flows=chosen.flows or sorted(_largest(first)[: max(MAX_CURVES // len(results), 1)]),
+        links=chosen.links or [str(busiest["name"])],
+    )
+    if any(name in run_pictures.QUANTITIES for name in pictures):
+        needed = _samples(results, chosen, pictures)
+        scenarios = [_with_samples(scenario, needed) for scenario in scenarios]
+        results = run_many(scenarios, **options)
+    runs = [
+        Run({run_pictures.CURVE: name}, result) for name, result in zip(names, results, strict=True)
+    ]
+    return runs, chosen
+
+
+def _samples(
+    results: "Sequence[Result]", chosen: "Selection", pictures: Sequence[str]
+) -> dict[str, Any]:
+    """Return the table `samples` of a scenario for pictures."""
+    from sojourn.show.plot import run_pictures
+
+    kinds = {
+        run_pictures.QUANTITIES[name].of for name in pictures if name in run_pictures.QUANTITIES
+    }
+    simulated = max(float(result.summary["simulated_s"]) for result in results)
+    begin, end = run_pictures.lifetime(results, chosen.flows)
+    span = end - begin if kinds == {"flow"} else simulated
+    interval = max(span / SAMPLES, simulated / MAX_SAMPLES)
+    return {
+        "interval": f"{max(round(interval * 1e12), 1)} ps",
+        "queues": list(chosen.links),
+        "links": list(chosen.links),
+        "flows": list(chosen.flows),
+        **({"rtt_flows": list(chosen.flows)} if "rtt" in pictures else {}),
+    }
+
+
+def _with_samples(scenario: Any, needed: dict[str, Any]) -> Any:
+    """Return a scenario with these samples; its own interval is kept."""
+    own = scenario.get("samples", {})
+    own = own if isinstance(own, dict) else {}
+    interval = {"interval": own["interval"]} if "interval" in own else {}
+    return {**scenario, "samples": {**own, **needed, **interval}}

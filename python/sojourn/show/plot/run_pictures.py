@@ -1,0 +1,200 @@
+"""Pictures of runs, as `sojourn plot` draws them: time series, distributions, topology."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from sojourn._core import ScenarioError
+from sojourn.analysis import metrics
+from sojourn.base.messages import did_you_mean
+from sojourn.base.units import fitting_unit
+from sojourn.runs.results import Result, Run
+from sojourn.show.plot.frame import canvas, one_legend, save, unit_of_time
+from sojourn.show.plot.lines import cdf, series
+from sojourn.show.plot.networks import topology
+from sojourn.show.style import distinct
+
+CURVE = "curve"
+"""Label of the runs of a picture: the name of the curve."""
+
+SIZES, RATES, TIMES = ("MB", "KB", "B"), ("Gb/s", "Mb/s", "Kb/s"), ("s", "ms", "us")
+
+POINTS, COUNTER_POINTS = 400, 100
+"""Number of spans in which a time series is drawn; a rate of packets needs longer spans."""
+
+
+class Quantity(NamedTuple):
+    """A quantity that is sampled over time."""
+
+    probe: str
+    """Probe in `samples.parquet`, before the name of the flow or link."""
+    of: str
+    """Owner of the quantity: `flow`, `link`, or empty for the whole network."""
+    label: str
+    units: tuple[str, ...]
+    """Units of the axis, from large to small; empty for plain numbers."""
+    is_counter: bool = False
+    """True if the samples count bytes, and the picture shows bits per second."""
+
+
+QUANTITIES = {
+    "queue": Quantity("queue_bytes", "link", "queue", SIZES),
+    "throughput": Quantity("delivered_bytes", "flow", "throughput", RATES, is_counter=True),
+    "link_throughput": Quantity(
+        "transmitted_bytes", "link", "throughput of the link", RATES, is_counter=True
+    ),
+    "window": Quantity("window_bytes", "flow", "congestion window", SIZES),
+    "rate": Quantity("rate_bps", "flow", "sending rate", RATES),
+    "rtt": Quantity("measured_rtt_s", "flow", "measured RTT", TIMES),
+    "flows": Quantity("active_flows", "", "flows in progress", ()),
+}
+"""Quantities over time by their names in `sojourn plot`."""
+
+PICTURES = (*QUANTITIES, "cdf", "topology")
+"""Pictures of `sojourn plot`."""
+
+
+class Selection(NamedTuple):
+    """Flows, links and classes that are drawn; all flows if `classes` is empty."""
+
+    flows: Sequence[int] = ()
+    links: Sequence[str] = ()
+    classes: Sequence[str] = ()
+
+
+def draw(
+    what: str, runs: Sequence[Run], chosen: Selection, stem: Path, formats: Sequence[str]
+) -> list[Path]:
+    """Draw one of `PICTURES` of runs with the label `CURVE`; return the files.
+
+    Raises `ScenarioError` if the runs lack the samples, or finished flows.
+    """
+    if what == "topology":
+        return _draw_topology(runs[0].result, stem, formats)
+    if what == "cdf":
+        return _draw_distributions(runs, chosen.classes, stem, formats)
+    return _draw_series(what, runs, chosen, stem, formats)
+
+
+def sampled(result: Result, what: str) -> list[str]:
+    """Return the flows or links of which a result has samples; a name for the whole network."""
+    quantity = QUANTITIES[what]
+    probes = result.samples["probe"].unique().sort().to_list()
+    if not quantity.of:
+        return [probe for probe in probes if probe == quantity.probe]
+    begin = f"{quantity.probe} flow " if quantity.of == "flow" else f"{quantity.probe} "
+    return [probe.removeprefix(begin) for probe in probes if probe.startswith(begin)]
+
+
+def _draw_series(
+    what: str, runs: Sequence[Run], chosen: Selection, stem: Path, formats: Sequence[str]
+) -> list[Path]:
+    quantity = QUANTITIES[what]
+    members = {"flow": [f"flow {flow}" for flow in chosen.flows], "link": list(chosen.links)}
+    tables = []
+    for run in runs:
+        for member in members.get(quantity.of, [""]):
+            probe = f"{quantity.probe} {member}".strip()
+            several = len(runs) > 1 and len(members.get(quantity.of, [""])) > 1
+            name = member if len(runs) == 1 else str(run.labels[CURVE])
+            label = f"{run.labels[CURVE]}, {member}" if several else name or quantity.label
+            source = [Run({CURVE: label}, run.result)]
+            points = COUNTER_POINTS if quantity.is_counter else POINTS
+            tables.append(metrics.series(source, probe, points, per_second=quantity.is_counter))
+    table = pl.concat(tables).drop_nulls()
+    if table.is_empty():
+        kinds = {probe.partition(" ")[0] for run in runs for probe in run.result.samples["probe"]}
+        names = ", ".join(sorted(name for name, q in QUANTITIES.items() if q.probe in kinds))
+        raise ScenarioError(
+            f"--what {what}: the run has no samples of `{quantity.probe}` "
+            f"(sampled: {names or 'nothing'})"
+        )
+    if quantity.is_counter:
+        table = table.with_columns(pl.col("value") * 8).drop("high")
+    if quantity.of == "flow":
+        begin, end = lifetime([run.result for run in runs], chosen.flows)
+        table = table.filter(pl.col("time_s").is_between(begin, end))
+    curves = table[CURVE].unique(maintain_order=True).to_list()
+    largest = float(table.select(pl.exclude(CURVE, "time_s")).to_numpy().max())
+    unit = fitting_unit(quantity.units, largest) if quantity.units else ""
+    time_unit = unit_of_time(float(table["time_s"].to_numpy().max()))
+    with canvas() as (picture, axes):
+        looks = distinct(curves)
+        options: Any = {"by": CURVE, "unit": unit, "label": quantity.label, "drawn_as": looks}
+        series(axes, table, time_unit=time_unit, **options)
+        axes.set_ylim(bottom=0)
+        return save(picture, stem, formats)
+
+
+def lifetime(results: Sequence[Result], flows: Sequence[int]) -> tuple[float, float]:
+    """Return the first start of the flows and their last end, in seconds."""
+    tables = [
+        result.flows.filter(pl.col("flow").is_in(list(flows))).select(
+            "start_s",
+            end_s=(pl.col("start_s") + pl.col("fct_s")).fill_null(result.summary["simulated_s"]),
+        )
+        for result in results
+    ]
+    times = pl.concat(tables).rows()
+    return min((row[0] for row in times), default=0.0), max((row[1] for row in times), default=0.0)
+
+
+def _draw_distributions(
+    runs: Sequence[Run], classes: Sequence[str], stem: Path, formats: Sequence[str]
+) -> list[Path]:
+    buckets = [metrics.Bucket(name, of_class=name) for name in classes] or [metrics.ALL]
+    labelled = [
+        (bucket, Run({CURVE: _curve_name(run, bucket, len(runs))}, run.result))
+        for run in runs
+        for bucket in buckets
+    ]
+    with canvas(1, 2) as (picture, panels):
+        for axes, column in zip(panels, ("fct_s", "slowdown"), strict=True):
+            table = pl.concat(metrics.cdf([run], column, bucket) for bucket, run in labelled)
+            if table.is_empty():
+                raise ScenarioError("--what cdf: no flow has finished")
+            curves = table[CURVE].unique(maintain_order=True).to_list()
+            is_time = column == "fct_s"
+            # The unit of the median: the longest FCTs may be much longer.
+            unit = unit_of_time(float(np.median(table["value"].to_numpy()))) if is_time else ""
+            label = "flow completion time" if is_time else "slowdown"
+            cdf(axes, table, by=CURVE, unit=unit, label=label, drawn_as=distinct(curves))
+        one_legend(panels)
+        return save(picture, stem, formats)
+
+
+def _curve_name(run: Run, bucket: metrics.Bucket, runs: int) -> str:
+    if bucket == metrics.ALL:
+        return str(run.labels[CURVE])
+    return bucket.name if runs == 1 else f"{run.labels[CURVE]}, {bucket.name}"
+
+
+def _draw_topology(result: Result, stem: Path, formats: Sequence[str]) -> list[Path]:
+    links = [metrics.measured(link) for link in result.summary["links"]]
+    busiest = max(links, key=lambda link: float(link.get("utilisation", 0.0)))
+    with canvas() as (picture, axes):
+        topology(axes, links)
+        used = 100 * float(busiest.get("utilisation", 0.0))
+        text = f"width: utilisation; red: the busiest, {busiest['name']}, {used:.0f} %"
+        axes.set_title(text, fontsize=9, loc="left")
+        return save(picture, stem, formats)
+
+
+def check_names(result: Result, chosen: Selection) -> None:
+    """Raise `ScenarioError` if a result lacks a chosen flow, link or class."""
+    flows = result.flows.height
+    for flow in chosen.flows:
+        if flow >= flows:
+            raise ScenarioError(f"--flow {flow}: the run has flows 0 to {flows - 1}")
+    links = [str(link["name"]) for link in result.summary["links"]]
+    classes = result.flows["class"].unique(maintain_order=True).to_list()
+    for option, names, known in (("link", chosen.links, links), ("class", chosen.classes, classes)):
+        for name in names:
+            if name not in known:
+                some = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")
+                raise ScenarioError(
+                    f"--{option} {name}: unknown {option}{did_you_mean(name, known)} ({some})"
+                )

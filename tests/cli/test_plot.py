@@ -1,0 +1,209 @@
+"""`sojourn plot` and `sojourn compare --plot`: files, choices, errors, and legends."""
+
+import html
+import itertools
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import sojourn
+from sojourn import cli, metrics, plot
+from sojourn.show.plot import run_pictures
+from sojourn.show.style import distinct, look
+
+CLASSES = """
+time_limit = "20 ms"
+transport = "dctcp"
+topology = { kind = "dumbbell", senders = 3, receivers = 3, rate = "1 Gbps" }
+[workload]
+kind = "mixed"
+[[workload.parts]]
+kind = "poisson"
+class = "background"
+load = 0.3
+flows = 20
+sizes = { kind = "fixed", size = "50 KB" }
+[[workload.parts]]
+kind = "permutation"
+class = "bulk"
+size = "200 KB"
+"""
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOJOURN_CACHE", str(tmp_path / "cache"))
+    Path("lab.toml").write_text(CLASSES, encoding="utf-8")
+    return tmp_path / "lab.toml"
+
+
+def texts(picture: Path) -> list[str]:
+    """Return the comments of an SVG, which are its texts, because letters are drawn as paths."""
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    root = ET.parse(picture, parser).getroot()
+    comments = (item for item in root.iter() if callable(item.tag))
+    return [html.unescape(str(item.text)).strip() for item in comments]
+
+
+def written(printed: str) -> list[str]:
+    return printed.strip().rpartition(": ")[2].split(", ")
+
+
+def test_a_scenario_is_run_with_the_samples_that_the_pictures_need(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [name for name in run_pictures.PICTURES if name != "rate"]
+    assert cli.invoke(["plot", "lab.toml", "--what", ",".join(names)]) == 0
+    printed = capsys.readouterr().out
+    assert written(printed) == [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]
+    out = Path("results/plot/lab")
+    labels = {
+        "queue": ["left->right", "queue (KB)"],
+        "throughput": ["throughput (Mb/s)"],
+        "link_throughput": ["left->right", "throughput of the link (Gb/s)"],
+        "window": ["congestion window (KB)"],
+        "rtt": ["measured RTT (µs)"],
+        "flows": ["flows in progress"],
+        "cdf": ["slowdown", "fraction of flows", "lab"],
+        "topology": ["sender0", "right"],
+    }
+    for name in names:
+        found = texts(out / f"{name}.svg")
+        assert set(labels[name]) <= set(found), name
+        # Flows are those of the largest class.
+        flows = [text for text in found if text.startswith("flow ")]
+        assert bool(flows) == (name in ("throughput", "window", "rtt"))
+
+
+def test_samples_change_no_other_result() -> None:
+    assert cli.invoke(["plot", "lab.toml", "--what", "queue"]) == 0
+    plain, sampled = sorted(
+        (sojourn.Result.read(entry) for entry in Path("cache").glob("[!.]*")),
+        key=lambda result: result.samples.height,
+    )
+    assert plain.samples.is_empty()
+    assert plain.flows.equals(sampled.flows)
+
+
+def test_a_folder_of_a_run_is_drawn_from_its_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    samples = '\n[samples]\ninterval = "100 us"\nqueues = ["right->left"]\nflows = [2]\n'
+    Path("sampled.toml").write_text(CLASSES.replace("[workload]", f"{samples}[workload]", 1))
+    assert cli.invoke(["run", "sampled.toml", "--out", "out"]) == 0
+    capsys.readouterr()
+    assert cli.invoke(["plot", "out", "--format", "pdf", "--out", "pictures"]) == 0
+    printed = capsys.readouterr().out
+    names = ("queue", "throughput", "window", "flows", "cdf", "topology")
+    assert written(printed) == [f"{name}.pdf" for name in names]
+    for name in written(printed):
+        assert (Path("pictures") / name).read_bytes().startswith(b"%PDF")
+    assert cli.invoke(["plot", "out", "--what", "rtt"]) == 2
+    error = capsys.readouterr().err
+    assert "--what rtt: the run has no samples of `measured_rtt_s`" in error
+    assert "(sampled: flows, queue, throughput, window)" in error
+
+
+def test_schemes_and_classes_are_curves_of_a_distribution() -> None:
+    command = ["plot", "lab.toml", "--vary", "transport=dctcp,swift", "--what", "cdf,queue"]
+    assert cli.invoke([*command, "--class", "bulk,background", "--out", "out"]) == 0
+    curves = {f"{name}, {part}" for name in ("dctcp", "swift") for part in ("bulk", "background")}
+    assert curves <= set(texts(Path("out/cdf.svg")))
+    assert {"dctcp", "swift"} <= set(texts(Path("out/queue.svg")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--what", "windows"], "--what windows: expected some of queue, throughput, "),
+        (["--what", "windows"], "did you mean `window`?"),
+        (["--what", "rate"], "no samples of `rate_bps` (sampled: flows, "),
+        (["--format", "jpg"], "--format jpg: expected some of svg, png, pdf"),
+        (["--flow", "x"], "--flow x: expected numbers of flows"),
+        (["--flow", "99"], "--flow 99: the run has flows 0 to 15"),
+        (["--link", "left-right"], "did you mean `left->right`?"),
+        (["--class", "buk"], "--class buk: unknown class; did you mean `bulk`?"),
+    ],
+)
+def test_an_invalid_choice_gives_a_one_line_error_and_no_pictures(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["plot", "lab.toml", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+    assert not Path("results").exists()
+
+
+def test_a_comparison_draws_the_measures_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    measures = ["mean slowdown of class bulk", "p50 fct of <= 100 KB", "mean queue"]
+    options = [item for measure in measures for item in ("--plot", measure)]
+    command = ["compare", "lab.toml", "--vary", "transport=dctcp,swift", "--out", "out"]
+    assert cli.invoke([*command, *options]) == 0
+    found = texts(Path("out/comparison.svg"))
+    for label in ("mean slowdown of class bulk", "p50 fct of <= 100 KB (µs)", "mean queue (KB)"):
+        assert label in found
+    # One legend for all panels.
+    assert found.count("swift") == 1
+    # A percentile without enough flows is not a blank picture.
+    assert cli.invoke([*command, "--plot", "p99 slowdown of class bulk"]) == 0
+    assert any("too few flows" in text for text in texts(Path("out/comparison.svg")))
+    assert cli.invoke([*command, "--plot", "p50 slowdwn"]) == 2
+    assert "--plot p50 slowdwn: unknown measure; did you mean `slow" in capsys.readouterr().err
+
+
+LONG = ['{"shared_buffer": "12 MB", "pause": {}}', '{"shared_buffer": "12 MB", "headroom": 1}']
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["dctcp", "swift"],
+        [f"scheme number {number} of twelve" for number in range(12)],
+        [f"{name}, {long}" for name in ("dctcp", "swift", "dcqcn") for long in LONG],
+    ],
+)
+@pytest.mark.parametrize("panels", [1, 2, 3])
+def test_legends_overlap_neither_each_other_nor_the_axes(names: list[str], panels: int) -> None:
+    rows = [
+        {"scheme": name, "group": "all", "value": 1.0 + number, "low": 1.0, "high": 2.0 + number}
+        for number, name in enumerate(names)
+    ]
+    with plot.canvas(1, panels) as (picture, grid):
+        every: list[Any] = [grid] if panels == 1 else list(grid)
+        for axes in every:
+            plot.bars(axes, pl.DataFrame(rows), group="group", drawn_as=distinct(names))
+        assert_no_overlap(picture, every)
+
+
+def assert_no_overlap(picture: matplotlib.figure.Figure, panels: list[Any]) -> None:
+    canvas: Any = FigureCanvasAgg(picture)
+    canvas.draw()
+    boxes = [axes.get_legend().get_window_extent() for axes in panels]
+    for first, second in itertools.combinations(boxes, 2):
+        assert not first.overlaps(second)
+    for axes, box in zip(panels, boxes, strict=True):
+        inside = axes.get_window_extent()
+        assert box.y0 >= inside.y1 - 1
+        assert inside.height > 100
+        assert box.x1 <= picture.bbox.x1 + 1
+
+
+def test_no_two_schemes_of_a_picture_look_the_same() -> None:
+    names = ["dctcp", "pcp", "swift", "patched timely", *(f"own {number}" for number in range(10))]
+    looks = distinct(names)
+    assert looks["dctcp"] == "dctcp"
+    assert len({look(looks[name])[::2] for name in names}) == len(names)
+
+
+def test_an_unknown_unit_is_named_with_the_allowed_ones() -> None:
+    run = sojourn.run(sojourn.read("lab.toml"))
+    table = metrics.cdf([sojourn.Run({"scheme": "dctcp"}, run)])
+    with plot.canvas() as (_, axes), pytest.raises(ValueError, match="'Mbps': expected one of s, "):
+        plot.cdf(axes, table, unit="Mbps")
+    with plot.canvas() as (_, axes):
+        plot.series(axes, table.rename({"fraction": "time_s"}), unit="Mb/s")
