@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +18,13 @@ import sojourn
 from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, make_result
 from sojourn import cli
 from sojourn.bench import scenarios
+from sojourn.cli import reference
 from sojourn.runs import runner
 from sojourn.show.result import by_size_table
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = (
-    *("run", "compare", "explain", "tune", "figure", "report", "parts", "schema"),
+    *("run", "compare", "explain", "plot", "tune", "figure", "report", "parts", "schema"),
     *("examples", "new", "check", "trace", "import", "validate", "real", "bench"),
 )
 
@@ -408,8 +410,11 @@ def test_a_trace_is_csv_with_times_in_picoseconds(
     assert starts == sorted(starts, key=float)
 
 
-def test_replaying_a_trace_gives_the_same_flows(scenario_file: Path, directory: Path) -> None:
+def test_replaying_a_trace_gives_the_same_flows(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.invoke(["trace", str(scenario_file), "--out", "flows.csv"]) == 0
+    assert capsys.readouterr().out == "written: flows.csv\n"
     original = sojourn.read(scenario_file)
     replay = original | {"workload": {"kind": "trace", "file": "flows.csv"}}
     assert_frame_equal(sojourn.run(replay).flows, sojourn.run(original).flows)
@@ -523,6 +528,10 @@ def test_an_invalid_scenario_gives_a_one_line_error_and_no_files(  # noqa: PLR09
         (["run", "\x1b[31m"], "�[31m: cannot be read: No such file"),
         (["run", "scenario.toml", "--out", "scenario.toml/x"], "x: cannot be created: "),
         (["run", "scenario.toml", "--threads", "1000000"], "less than or equal to 1024"),
+        (
+            ["trace", "scenario.toml", "--out", "./scenario.toml"],
+            "--out scenario.toml: is the scenario; choose another file",
+        ),
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
         (["report", "--figures", "none"], "contains no figures"),
@@ -558,6 +567,30 @@ def test_the_help_is_unchanged(
     if os.environ.get("UPDATE_SNAPSHOTS"):
         HELP.write_text(text, encoding="utf-8")
     assert text == HELP.read_text(encoding="utf-8"), "update with UPDATE_SNAPSHOTS=1 pytest"
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_the_help_fits_80_columns_and_has_an_example(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.invoke([*command.split(), "-h"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if line.endswith("...") and not line.startswith("Usage")]
+    if command:
+        (example,) = re.findall(r"(?m)^  Example: `sojourn (.*)`$", "\n".join(lines))
+        name, *arguments = shlex.split(example)
+        assert name == command
+        # Raises an error for an unknown option.
+        reference.commands()[command].make_context(name, arguments)
+
+
+def test_the_page_of_commands_has_every_command_and_option() -> None:
+    page = reference.commands_page()
+    assert re.findall(r"(?m)^## (.*)$", page) == list(COMMANDS)
+    assert "| `--vary NAME=V1,V2` | Parameter and its values; may be repeated." in page
+    assert "```sh\nsojourn run scenario.toml --out out\n```" in page
 
 
 def test_a_closed_pipe_is_not_an_error(scenario_file: Path) -> None:

@@ -26,6 +26,7 @@ app = typer.Typer(
     help="A laboratory for congestion control, judged by flow completion time.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -31,7 +31,10 @@ def bench(
         ),
     ] = 1,
 ) -> None:
-    """Measure speed and memory on fixed scenarios."""
+    """Measure speed and memory on fixed scenarios.
+
+    Example: `sojourn bench W1 --repeats 3`
+    """
     import json
 
     from sojourn.base.messages import did_you_mean

@@ -70,6 +70,8 @@ def compare(
     differ in several fields are tables of one scenario, such as [schemes.pfc] with the lines
     transport = "dcqcn" and switch.pause = {}, or scenarios of their own. A field in a part of a
     mixed workload is workload.CLASS.FIELD.
+
+    Example: `sojourn compare my.toml --vary transport=dctcp,swift --seeds 3`
     """
     import polars as pl
 

@@ -54,7 +54,10 @@ def explain(
     memory: Memory = None,
     fresh: Fresh = False,
 ) -> None:
-    """Divide completion times by the reason and place of waits."""
+    """Divide completion times by the reason and place of waits.
+
+    Example: `sojourn explain scenario.toml --vary transport=dctcp,swift`
+    """
     from sojourn.compare import comparison
     from sojourn.explain import unloaded
     from sojourn.scenario import overrides, reading

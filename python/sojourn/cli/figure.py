@@ -53,7 +53,10 @@ def figure(
         typer.Option("--tables", help="Also print each figure's values, and all claims."),
     ] = False,
 ) -> None:
-    """Reproduce figures: run, draw, and judge the claims."""
+    """Reproduce figures: run, draw, and judge the claims.
+
+    Example: `sojourn figure pfabric13 --scale quick`
+    """
     from sojourn.base.messages import did_you_mean
     from sojourn.figures import discovery, recorded, tables
     from sojourn.figures.figure import SEEDS
@@ -94,7 +97,10 @@ def report(
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="PAGE", help="HTML file to write.")] = None,
 ) -> None:
-    """Write one self-contained HTML page with the figures made so far."""
+    """Write one self-contained HTML page with the figures made so far.
+
+    Example: `sojourn report --scale quick --out report.html`
+    """
     from sojourn.figures.html_report import write_report
 
     print(f"written to {write_report(figures or _directory(scale), out)}")

@@ -51,6 +51,8 @@ def import_(
 
     Topologies, flows, sizes and traces of HPCC (and ConWeave, SimAI, ns3-datacenter, Parsimon),
     htsim, Homa, ns-2, Mahimahi, Pensieve. Files are recognised by their content.
+
+    Example: `sojourn import topology.txt flow.txt --out imported`
     """
     from sojourn.base import files
     from sojourn.imports import scenario

@@ -60,9 +60,11 @@ def plot(
     memory: Memory = None,
     fresh: Fresh = False,
 ) -> None:
-    """Draw a run: queues, throughputs, windows, distributions, topology.
+    """Draw a run: time series, distributions, topology.
 
     A scenario is run with the samples that the pictures need.
+
+    Example: `sojourn plot scenario.toml --what queue,cdf --format pdf`
     """
     from sojourn.cli.shared import run_options
     from sojourn.show.plot import frame, run_pictures

@@ -15,7 +15,10 @@ def real(
     ] = 3,
     out: Out = None,
 ) -> None:
-    """Run a scenario over this machine's kernel TCP, and compare."""
+    """Run a scenario over this machine's kernel TCP, and compare.
+
+    Example: `sojourn real scenario.toml`
+    """
     from sojourn.scenario import reading
     from sojourn.show import console
     from sojourn.validate import kernel, kernel_tables

@@ -29,7 +29,10 @@ def run(
     threads: Threads = None,
     memory: Memory = None,
 ) -> None:
-    """Run a scenario, and print a summary."""
+    """Run a scenario, and print a summary.
+
+    Example: `sojourn run scenario.toml --out out`
+    """
     from sojourn.runs.runner import run_many
     from sojourn.scenario import overrides, reading
     from sojourn.show import console

@@ -24,6 +24,8 @@ def parts(
     """List the parts of scenarios, show their parameters, or search.
 
     A search finds names, meanings and allowed values, in upper or lower case.
+
+    Example: `sojourn parts dctcp`
     """
     from sojourn.base.messages import did_you_mean
     from sojourn.scenario import controller_files, encoding
@@ -47,7 +49,10 @@ def parts(
 def schema(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write.")] = None,
 ) -> None:
-    """Print the JSON schema of scenarios, for editors."""
+    """Print the JSON schema of scenarios, for editors.
+
+    Example: `sojourn schema --out schema.json`
+    """
     import json
 
     from sojourn.scenario import encoding
@@ -65,7 +70,10 @@ def examples(
         typer.Option(metavar="FILE", help="File or folder of the copy (default: NAME.toml)."),
     ] = None,
 ) -> None:
-    """List the examples, or copy one and the files that it needs."""
+    """List the examples, or copy one and the files that it needs.
+
+    Example: `sojourn examples dctcp_dumbbell`
+    """
     from sojourn.scenario import examples as example_files
 
     if name is not None:
@@ -88,6 +96,8 @@ def new(
     """Write a first scenario, or a first controller in Python.
 
     A FILE that ends in .py becomes a controller.
+
+    Example: `sojourn new mine.py`
     """
     from sojourn.scenario import examples as example_files
 
@@ -98,6 +108,8 @@ def check(path: ScenarioFile) -> None:
     """Check a scenario, and print it as JSON with all defaults.
 
     Of schemes, `schemes` shows the fields that differ between them.
+
+    Example: `sojourn check scenario.toml`
     """
     import json
 
@@ -116,10 +128,14 @@ def trace(
     """Write the workload of a scenario as CSV.
 
     A workload of kind `trace` replays the file.
+
+    Example: `sojourn trace scenario.toml --out flows.csv`
     """
     from sojourn.runs.results import flow_table
     from sojourn.scenario import encoding, overrides, reading
 
+    if out is not None and out.exists() and out.samefile(path):
+        raise ScenarioError(f"--out {out}: is the scenario; choose another file")
     with prefix_errors(path):
         scenario = reading.read(path)
         inputs = [path, *reading.files_of(scenario, path.parent)]

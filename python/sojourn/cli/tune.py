@@ -69,6 +69,8 @@ def tune(
     """Search for the best parameters of a scenario.
 
     Measures the gain of the best choice on new seeds.
+
+    Example: `sojourn tune my.toml --parameter gain=0.1:1 --minimise "mean fct"`
     """
     from sojourn.base import files
     from sojourn.scenario import reading

@@ -36,7 +36,10 @@ def validate(
     fresh: Fresh = False,
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
 ) -> None:
-    """Replay the runs of another simulator, and compare the results."""
+    """Replay the runs of another simulator, and compare the results.
+
+    Example: `sojourn validate ns2 --quick`
+    """
     from sojourn.show import console
     from sojourn.validate import ablations, tables
     from sojourn.validate import record as record_module

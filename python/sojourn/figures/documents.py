@@ -1,9 +1,10 @@
-"""Generated pages: the catalogue of components, and the list of figures with their claims.
+"""Generated pages: components, commands, and the list of figures with their claims.
 
-`python -m sojourn.figures.documents` writes `docs/parts.md` and the `README.md` of the figures into
-the checkout; with `--check` it fails if a page is out of date.
+`python -m sojourn.figures.documents` writes `docs/parts.md`, `docs/commands.md` and the `README.md`
+of the figures into the checkout; with `--check` it fails if a page is out of date.
 """
 
+import importlib
 import json
 import re
 import sys
@@ -228,8 +229,11 @@ def main(arguments: list[str]) -> int:
     if root is None:
         raise SystemExit("python -m sojourn.figures.documents: needs a checkout of Sojourn")
     figures = discover(paths.EXPERIMENTS)
+    # By name: the command line lies above this layer.
+    commands = importlib.import_module("sojourn.cli.reference")
     pages = {
         root / "docs" / "parts.md": catalogue_page(parts(), paths.EXAMPLES),
+        root / "docs" / "commands.md": f"{GENERATED}\n{commands.commands_page()}",
         paths.EXPERIMENTS / "README.md": experiments_page(figures, recorded.read_records()),
     }
     stale = [
