@@ -1,4 +1,4 @@
-"""Guide: the tutorial's commands run in order, and its controllers are valid."""
+"""Guide: commands of the tutorial and the front page run in order; controllers are valid."""
 
 import re
 import shlex
@@ -34,6 +34,21 @@ def test_the_commands_of_the_tutorial_run(
             assert FLOWS in first
             Path("scenario.toml").write_text(first.replace(FLOWS, "flows = 15"))
     assert "Gentle's flows" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_front_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    install, commands = blocks(text, "sh")
+    assert "pip install" in install
+    for command in commands.splitlines():
+        assert cli.invoke(shlex.split(command)[1:]) == 0, command
+        if command == "sojourn new":
+            first = Path("scenario.toml").read_text()
+            Path("scenario.toml").write_text(first.replace(FLOWS, "flows = 15"))
+    assert Path("results/plot/scenario/cdf.svg").exists()
 
 
 def test_the_recipe_of_the_contributing_guide_is_a_controller() -> None:

@@ -3,6 +3,7 @@
 import html
 import itertools
 import re
+import textwrap
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -208,3 +209,16 @@ def test_an_unknown_unit_is_named_with_the_allowed_ones() -> None:
         plot.cdf(axes, table, unit="Mbps")
     with plot.canvas() as (_, axes):
         plot.series(axes, table.rename({"fraction": "time_s"}), unit="Mb/s")
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    example = str(plot.__doc__).partition("::\n")[2]
+    exec(textwrap.dedent(example), {})
+    assert {"queue (KB)", "throughput (Gb/s)", "timely"} <= set(texts(Path("series.svg")))
+    assert Path("cdf.pdf").exists()
+
+
+def test_a_probe_without_samples_is_an_error() -> None:
+    run = sojourn.Run({"scheme": "dctcp"}, sojourn.run(sojourn.read("lab.toml")))
+    with pytest.raises(ValueError, match="'queue': not sampled"):
+        metrics.series([run], "queue")

@@ -174,10 +174,17 @@ def series(
     """Return samples of `probe` over time: the labels, `time_s`, `value`, and `high`.
 
     Long series are reduced to `points` spans, each with its mean and its highest value. With
-    `per_second`, the values are rates of a counter, such as `transmitted_bytes left->right`.
+    `per_second`, the values are rates of a counter, such as `transmitted_bytes left->right`, in
+    bytes per second. The documentation of `sojourn.plot` contains an example.
+
+    The table `samples` of the scenario chooses the probes: `queue_bytes LINK` and
+    `transmitted_bytes LINK` of its `queues` and `links`; `delivered_bytes flow N` of its `flows`,
+    and values of their controllers, such as `window_bytes flow N` or `rate_bps flow N`;
+    `measured_rtt_s flow N` of its `rtt_flows`; and always `active_flows`. Raises `ValueError` if
+    no run has samples of the probe.
     """
     value = pl.col("value").diff() / pl.col("time_s").diff() if per_second else pl.col("value")
-    tables = []
+    tables, probes = [], set[str]()
     for run in runs:
         samples = run.result.samples.filter(pl.col("probe") == probe)
         span = max(math.ceil(samples.height / points), 1)
@@ -193,6 +200,10 @@ def series(
             )
         )
         tables.append(labelled(run.labels, spans.select("time_s", "value", "high")))
+        probes |= set(run.result.samples["probe"])
+    if probe not in probes:
+        names = ", ".join(sorted(probes)) or "nothing; the scenario needs a table `samples`"
+        raise ValueError(f"probe {probe!r}: not sampled (sampled: {names})")
     return pl.concat(tables)
 
 

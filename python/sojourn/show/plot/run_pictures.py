@@ -79,10 +79,16 @@ def draw(
     return _draw_series(what, runs, chosen, stem, formats)
 
 
+def probes_of(result: Result) -> list[str]:
+    """Return the names of the probes that a result has samples of."""
+    names: list[str] = result.samples["probe"].unique().sort().to_list()
+    return names
+
+
 def sampled(result: Result, what: str) -> list[str]:
     """Return the flows or links of which a result has samples; a name for the whole network."""
     quantity = QUANTITIES[what]
-    probes = result.samples["probe"].unique().sort().to_list()
+    probes = probes_of(result)
     if not quantity.of:
         return [probe for probe in probes if probe == quantity.probe]
     begin = f"{quantity.probe} flow " if quantity.of == "flow" else f"{quantity.probe} "
@@ -98,20 +104,22 @@ def _draw_series(
     for run in runs:
         for member in members.get(quantity.of, [""]):
             probe = f"{quantity.probe} {member}".strip()
+            if probe not in probes_of(run.result):
+                continue
             several = len(runs) > 1 and len(members.get(quantity.of, [""])) > 1
             name = member if len(runs) == 1 else str(run.labels[CURVE])
             label = f"{run.labels[CURVE]}, {member}" if several else name or quantity.label
             source = [Run({CURVE: label}, run.result)]
             points = COUNTER_POINTS if quantity.is_counter else POINTS
             tables.append(metrics.series(source, probe, points, per_second=quantity.is_counter))
-    table = pl.concat(tables).drop_nulls()
-    if table.is_empty():
-        kinds = {probe.partition(" ")[0] for run in runs for probe in run.result.samples["probe"]}
+    if not tables:
+        kinds = {probe.partition(" ")[0] for run in runs for probe in probes_of(run.result)}
         names = ", ".join(sorted(name for name, q in QUANTITIES.items() if q.probe in kinds))
         raise ScenarioError(
             f"--what {what}: the run has no samples of `{quantity.probe}` "
             f"(sampled: {names or 'nothing'})"
         )
+    table = pl.concat(tables).drop_nulls()
     if quantity.is_counter:
         table = table.with_columns(pl.col("value") * 8).drop("high")
     if quantity.of == "flow":
