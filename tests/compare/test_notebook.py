@@ -27,18 +27,24 @@ def test_the_example_notebook_runs_and_returns_tables_and_pictures(
     monkeypatch.chdir(tmp_path)
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     names: dict[str, Any] = {}
-    pages = [
-        run_cell("".join(cell["source"]), names)._repr_html_()
-        for cell in cells
-        if cell["cell_type"] == "code"
+    values = [
+        run_cell("".join(cell["source"]), names) for cell in cells if cell["cell_type"] == "code"
     ]
-    run, transports, _, own_controller = pages
-    assert "flow completion time" in run
-    assert "queue" in run
+    result, transports, waits, own_controller = values
+    page = result._repr_html_()
+    assert "flow completion time" in page
+    # The picture on the right shows the queue.
+    assert "queue bytes" in page
+    assert transports.by == "transport"
     # The page has tables, sentences, and two pictures.
-    assert transports.count("<svg") == 2
-    assert "of dctcp&#x27;s time" in transports
-    assert "Gentle&#x27;s flows up to 100 KB" in own_controller
+    page = transports._repr_html_()
+    assert page.count("<svg") == 2
+    assert "of dctcp&#x27;s time" in page
+    # Every transport has a positive wait in each size of flows.
+    assert waits["transport"].unique(maintain_order=True).to_list() == ["dctcp", "timely", "tcp"]
+    assert {"all", "≤ 100 KB"} <= set(waits["size"])
+    assert (waits["value"] > 0).all()
+    assert "Gentle&#x27;s flows up to 100 KB" in own_controller._repr_html_()
 
 
 @pytest.mark.parametrize("changes", [{}, {"samples": {"interval": "1 us"}}, {"model": "srpt"}])
@@ -53,3 +59,5 @@ def test_every_result_has_html_for_notebooks(changes: dict[str, Any]) -> None:
     assert page is not None
     assert page.startswith("<b>seed = &lt;1&gt;</b>")
     assert page.count("<svg") == 1
+    # Without the name of a font, columns do not line up in exported pages.
+    assert '<pre style="font-family:monospace' in page

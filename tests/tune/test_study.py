@@ -225,6 +225,15 @@ def test_the_default_patience_grows_with_the_number_of_parameters() -> None:
         assert tune.search(SMALL, space, **options).patience == 10 + 10 * len(space)
 
 
+def test_a_search_in_a_notebook_has_a_table_sentences_and_a_picture() -> None:
+    tuned = tune.search(SMALL, RATES, minimise=GOAL, trials=2, seeds=1)
+    page = tuned._repr_html_()
+    for expected in ("best parameters", "topology.rate", "2 trials in 2 runs", "<svg"):
+        assert expected in page
+    assert repr(tuned).startswith("<Tuned: 2 of 2 trials, best: trial ")
+    assert "workload" not in repr(tuned)
+
+
 def test_an_improvement_satisfies_the_bounds_and_is_by_a_hundredth() -> None:
     times = [1.0, 0.995, 0.985, 0.98, 0.5, 2.0]
     done = [Trial(number, {}, {}, {"mean fct": [time]}) for number, time in enumerate(times)]

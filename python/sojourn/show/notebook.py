@@ -22,7 +22,10 @@ MAX_PROBES = 6
 """Largest number of probes in a picture."""
 
 
-FORMAT = '<pre style="line-height:1.25;font-size:85%;white-space:pre;overflow-x:auto">{code}</pre>'
+FORMAT = (
+    '<pre style="font-family:monospace;line-height:1.25;font-size:85%;white-space:pre;'
+    'overflow-x:auto">{code}</pre>'
+)
 
 
 def result_html(result: Result) -> str:

@@ -4,6 +4,7 @@ All trials have the same seeds, and so the same flows; ratios are taken for each
 seeds are geometric, so that the mean of ratios is the ratio of means.
 """
 
+import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -92,7 +93,7 @@ class Held:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuned:
     """State or result of a search."""
 
@@ -113,6 +114,16 @@ class Tuned:
     """Number of trials without an improvement after which the search ends."""
     remaining_s: float | None = None
     """Expected time of all remaining trials in seconds; `None` before the first trial."""
+
+    def __repr__(self) -> str:
+        """Return one line, without the scenario and the sources of its controllers."""
+        best = self.best
+        values = "" if best is None else f", best: trial {best.number} with {dict(best.at)}"
+        return f"<Tuned: {len(self.done)} of {self.wanted} trials{values}>"
+
+    def _repr_html_(self) -> str:
+        # By name: the module imports this one, and loads matplotlib.
+        return str(importlib.import_module("sojourn.tune.notebook").tuned_html(self))
 
     @property
     def measures(self) -> list[Measure]:
