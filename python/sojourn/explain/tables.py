@@ -1,5 +1,6 @@
 """Tables, sentences and pictures of FCT breakdowns, as `sojourn explain` prints them."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import polars as pl
 from sojourn.analysis import breakdown, metrics
 from sojourn.analysis.breakdown import ALONE, LABELS, PARTS, TOTAL
 from sojourn.base import files
-from sojourn.explain.waterfall import REASONS
+from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot, style
 from sojourn.show.parts import CALLS, GROUP_COLUMNS, breakdown_tables, stack
@@ -172,7 +173,7 @@ def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
         grid = np.atleast_1d(axes)
         for panel, (name, flows) in zip(grid, panels.items(), strict=True):
             _stack(panel, pl.concat(flows))
-            panel.set_title(name, fontsize=10)
+            panel.set_title(textwrap.fill(name, TITLE_CHARACTERS), fontsize=10)
         highest = max(panel.get_ylim()[1] for panel in grid)
         for panel in grid:
             panel.set_ylim(0, highest)

@@ -3,6 +3,7 @@
 `result.chain` contains the chains of the flows in `account_flows`.
 """
 
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,10 @@ RECOVERY = ("recovery_gap", "recovery_timeout")
 
 LOST, IDEAL = "lost packet sent", "ideal FCT"
 """Legend entries of marks."""
+
+
+TITLE_CHARACTERS = 50
+"""Characters in a line of a panel's title."""
 
 
 MAX_ROWS = 40
@@ -90,7 +95,7 @@ def draw(chains: Sequence[Chain], stem: Path) -> None:
         for panel, chain in zip(panels, chains, strict=True):
             _waterfall(panel, chain, PER_UNIT[unit])
             panel.set_xlim(0, 1.02 * longest_s * PER_UNIT[unit])
-            panel.set_title(chain.title, fontsize=10)
+            panel.set_title(textwrap.fill(chain.title, TITLE_CHARACTERS), fontsize=10)
             panel.set_xlabel(plot.with_unit("time since the flow's start", unit))
             handles, names = panel.get_legend_handles_labels()
             entries |= dict(zip(names, handles, strict=True))

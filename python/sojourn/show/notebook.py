@@ -13,6 +13,7 @@ from sojourn.analysis import metrics
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot
 from sojourn.show.result import result_tables
+from sojourn.show.style import distinct
 
 WIDTH = 118
 """Width of a table in characters."""
@@ -61,9 +62,7 @@ def _draw(result: Result, stem: Path) -> None:
     with plot.canvas(1, 1 if samples.is_empty() else 2) as (picture, panels):
         first = panels if samples.is_empty() else panels[0]
         names = [part["scheme"][0] for part in sizes]
-        plot.cdf(
-            first, pl.concat(sizes), unit="", label="slowdown", drawn_as=_distinct_looks(names)
-        )
+        plot.cdf(first, pl.concat(sizes), unit="", label="slowdown", drawn_as=distinct(names))
         if not samples.is_empty():
             probes = samples["probe"].unique(maintain_order=True).to_list()
             # The number of active flows is always sampled, and drawn only without other samples.
@@ -72,11 +71,5 @@ def _draw(result: Result, stem: Path) -> None:
             names = [probe for probe in probes if probe.partition(" ")[0] == kind][:MAX_PROBES]
             selected = samples.filter(pl.col("probe").is_in(names))
             options: Any = {"by": "probe", "unit": "", "label": kind.replace("_", " ")}
-            plot.series(panels[1], selected, drawn_as=_distinct_looks(names), **options)
+            plot.series(panels[1], selected, drawn_as=distinct(names), **options)
         plot.save(picture, stem)
-
-
-def _distinct_looks(names: Sequence[str]) -> dict[str, str]:
-    """Assign names the looks of schemes with distinct colours."""
-    looks = ("dctcp", "xcp", "dcqcn", "timely", "tcp", "cubic", "ideal")
-    return dict(zip(names, looks, strict=False))
