@@ -26,7 +26,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 COMPLETIONS = [
     ("sojourn comp", ["compare"]),
     ("sojourn examples dctcp", ["dctcp_dumbbell"]),
-    ("sojourn figure a1", ["a1"]),
+    ("sojourn figure a2", ["a2"]),
     ("sojourn figure pf", ["pfabric13"]),
     ("sojourn figure a1 pf", ["pfabric13"]),
     ("sojourn figure a1 --scale q", ["quick"]),
@@ -69,7 +69,7 @@ def test_command_lines_are_completed(
 def test_bash_completes_with_the_installed_script(directory: Path) -> None:
     script = """
         eval "$("$1" --show-completion bash)"
-        COMP_WORDS=(sojourn figure a1); COMP_CWORD=2
+        COMP_WORDS=(sojourn figure a2); COMP_CWORD=2
         _sojourn_completion "$1"
         echo "${COMPREPLY[*]}"
         complete -p sojourn
@@ -81,7 +81,7 @@ def test_bash_completes_with_the_installed_script(directory: Path) -> None:
     assert process.stderr == ""
     # Without a completion, as for a scenario file, bash completes files: `-o default`.
     assert process.stdout.splitlines() == [
-        "a1",
+        "a2",
         "complete -o default -F _sojourn_completion sojourn",
     ]
 
