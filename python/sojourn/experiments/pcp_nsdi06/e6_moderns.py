@@ -91,7 +91,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         part = table.filter(pl.col("scheme").is_in([*kind, *REFERENCES]))
         draw_four(column, part, "load", LOAD_LABEL, columns=3)
         plot.one_legend(column)
-        column[0].set_title(title, fontsize=11, pad=42)
+        column[0].set_title(title, fontsize=11, pad=56)
     for panel in axes[-1]:
         panel.set_yscale("symlog", linthresh=0.1)
         panel.set_yticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])

@@ -86,8 +86,8 @@ def legend(axes: Axes, columns: int = 4) -> None:
         figure: Any = axes.get_figure(root=True)
         place = axes.get_subplotspec()
         panels = place.get_gridspec().ncols if place is not None else 1
-        # The names of ticks and axes take about 50 points.
-        width = 72 * figure.get_figwidth() / panels - 50
+        # The names of ticks and axes take about 40 points.
+        width = 72 * figure.get_figwidth() / panels - 40
         columns, labels = fitted(figure, labels, width, columns)
         axes.legend(
             handles,
@@ -117,10 +117,18 @@ def fitted(
         renderer.get_text_width_height_descent(label, font, ismath=False)[0] * points
         for label in labels
     ]
-    # The mark and the spaces around an entry take 3.7 times the size of the font.
+    # Handle and text pad of an entry, space between columns, and border, in sizes of the font.
     size = font.get_size_in_points()
-    longest, room = max(widths), width - 3.7 * size
-    fitting = max(1, min(columns, int((width + 1.2 * size) // (longest + 3.7 * size))))
+    entry, space, border = 2.5 * size, 1.2 * size, 0.8 * size
+
+    def total(count: int) -> float:
+        parts = np.array_split(np.array(widths), count)
+        return float(sum(part.max() + entry for part in parts)) + (count - 1) * space + border
+
+    # The number of columns that gives the same number of rows.
+    counts = [math.ceil(len(labels) / math.ceil(len(labels) / n)) for n in range(columns, 0, -1)]
+    fitting = next((count for count in counts if total(count) <= width), 1)
+    longest, room = max(widths), width - entry - border
     if longest > room:
         characters = max(map(len, labels))
         most = max(int(characters * room / longest), 12)
@@ -130,7 +138,7 @@ def fitted(
     excess = 1.3 * size * lines / 72 - 0.2 * figure.get_figheight()
     if excess > 0:
         figure.set_figheight(figure.get_figheight() + excess)
-    return math.ceil(len(labels) / rows), list(labels)
+    return fitting, list(labels)
 
 
 def one_legend(panels: Any) -> None:
