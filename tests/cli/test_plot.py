@@ -141,6 +141,27 @@ def test_an_invalid_choice_gives_a_one_line_error_and_no_pictures(
     assert not Path("results").exists()
 
 
+def test_by_default_a_picture_without_values_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("ideal.toml").write_text('model = "srpt"' + CLASSES, encoding="utf-8")
+    assert cli.invoke(["plot", "ideal.toml", "--format", "svg"]) == 0
+    assert written(capsys.readouterr().out) == ["cdf.svg", "topology.svg"]
+    endless = CLASSES.partition("[workload]")[0] + 'workload = { kind = "long_lived" }'
+    Path("endless.toml").write_text(endless, encoding="utf-8")
+    assert cli.invoke(["plot", "endless.toml", "--format", "svg"]) == 0
+    names = ["queue.svg", "throughput.svg", "topology.svg"]
+    assert written(capsys.readouterr().out) == names
+    assert cli.invoke(["plot", "endless.toml", "--what", "queue,cdf", "--out", "new"]) == 2
+    assert "--what cdf: no flow has finished" in capsys.readouterr().err
+    assert not Path("new").exists()
+    Path("empty").mkdir()
+    assert cli.invoke(["plot", "empty"]) == 2
+    assert "sojourn: empty: expected a folder that `sojourn run --out` wrote" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_comparison_draws_the_measures_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     measures = ["mean slowdown of class bulk", "p50 fct of <= 100 KB", "mean queue"]
     options = [item for measure in measures for item in ("--plot", measure)]

@@ -79,14 +79,21 @@ def plot(
         if path.is_dir():
             if vary:
                 raise ScenarioError("--vary: needs a scenario file, not a folder")
-            runs, chosen, pictures = _read(path, chosen, pictures)
+            runs, chosen, wanted = _read(path, chosen, pictures)
         else:
             options = run_options(threads, None, memory, fresh)
-            pictures = pictures or ["queue", "throughput", "cdf", "topology"]
-            runs, chosen = _simulate(path, vary or [], chosen, pictures, options)
+            wanted = pictures or ["queue", "throughput", "cdf", "topology"]
+            runs, chosen = _simulate(path, vary or [], chosen, wanted, options)
+        lacks = {name: run_pictures.missing(name, runs, chosen) for name in wanted}
+        if pictures is None:
+            # An ideal, for example, has no queues.
+            wanted = [name for name in wanted if not lacks[name]]
+        for name in wanted:
+            if lacks[name]:
+                raise ScenarioError(f"--what {name}: {lacks[name]}")
         written = [
             file.name
-            for name in pictures
+            for name in wanted
             for file in run_pictures.draw(name, runs, chosen, out / name, suffixes)
         ]
     print(f"written to {out}: {', '.join(written)}")
@@ -118,9 +125,11 @@ def _read(
     folder: Path, chosen: "Selection", pictures: list[str] | None
 ) -> "tuple[list[Run], Selection, list[str]]":
     """Read a result; without a choice, choose flows, links and pictures that it has samples of."""
-    from sojourn.runs.results import Result, Run
+    from sojourn.runs.results import SUMMARY, Result, Run
     from sojourn.show.plot import run_pictures
 
+    if not (folder / SUMMARY).exists():
+        raise ScenarioError("expected a folder that `sojourn run --out` wrote, or a scenario file")
     result = Result.read(folder)
     run_pictures.check_names(result, chosen)
     has = {name: run_pictures.sampled(result, name) for name in run_pictures.QUANTITIES}

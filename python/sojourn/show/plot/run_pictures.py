@@ -70,13 +70,46 @@ def draw(
 ) -> list[Path]:
     """Draw one of `PICTURES` of runs with the label `CURVE`; return the files.
 
-    Raises `ScenarioError` if the runs lack the samples, or finished flows.
+    The runs have what the picture needs (`missing`).
     """
     if what == "topology":
         return _draw_topology(runs[0].result, stem, formats)
     if what == "cdf":
         return _draw_distributions(runs, chosen.classes, stem, formats)
     return _draw_series(what, runs, chosen, stem, formats)
+
+
+def missing(what: str, runs: Sequence[Run], chosen: Selection) -> str:
+    """Return what the runs lack for a picture: finished flows or samples; empty if nothing."""
+    if what == "cdf":
+        buckets = [metrics.Bucket(name, of_class=name) for name in chosen.classes] or [metrics.ALL]
+        tables = [metrics.cdf(runs, "fct_s", bucket) for bucket in buckets]
+        return "no flow has finished" if all(table.is_empty() for table in tables) else ""
+    if what == "topology" or _sampled_curves(what, runs, chosen):
+        return ""
+    kinds = {probe.partition(" ")[0] for run in runs for probe in probes_of(run.result)}
+    names = ", ".join(sorted(name for name, item in QUANTITIES.items() if item.probe in kinds))
+    probe = QUANTITIES[what].probe
+    return f"the run has no samples of `{probe}` (sampled: {names or 'nothing'})"
+
+
+def _sampled_curves(
+    what: str, runs: Sequence[Run], chosen: Selection
+) -> list[tuple[str, str, Result]]:
+    """Return the curves of a quantity: name, probe and result."""
+    quantity = QUANTITIES[what]
+    members = {"flow": [f"flow {flow}" for flow in chosen.flows], "link": list(chosen.links)}
+    owners = members.get(quantity.of, [""])
+    curves = []
+    for run in runs:
+        for member in owners:
+            scheme = str(run.labels[CURVE]) if len(runs) > 1 else ""
+            parts = [scheme, member if len(owners) > 1 or not scheme else ""]
+            name = ", ".join(part for part in parts if part) or quantity.label
+            probe = f"{quantity.probe} {member}".strip()
+            if probe in probes_of(run.result):
+                curves.append((name, probe, run.result))
+    return curves
 
 
 def probes_of(result: Result) -> list[str]:
@@ -99,26 +132,11 @@ def _draw_series(
     what: str, runs: Sequence[Run], chosen: Selection, stem: Path, formats: Sequence[str]
 ) -> list[Path]:
     quantity = QUANTITIES[what]
-    members = {"flow": [f"flow {flow}" for flow in chosen.flows], "link": list(chosen.links)}
-    tables = []
-    for run in runs:
-        for member in members.get(quantity.of, [""]):
-            probe = f"{quantity.probe} {member}".strip()
-            if probe not in probes_of(run.result):
-                continue
-            several = len(runs) > 1 and len(members.get(quantity.of, [""])) > 1
-            name = member if len(runs) == 1 else str(run.labels[CURVE])
-            label = f"{run.labels[CURVE]}, {member}" if several else name or quantity.label
-            source = [Run({CURVE: label}, run.result)]
-            points = COUNTER_POINTS if quantity.is_counter else POINTS
-            tables.append(metrics.series(source, probe, points, per_second=quantity.is_counter))
-    if not tables:
-        kinds = {probe.partition(" ")[0] for run in runs for probe in probes_of(run.result)}
-        names = ", ".join(sorted(name for name, q in QUANTITIES.items() if q.probe in kinds))
-        raise ScenarioError(
-            f"--what {what}: the run has no samples of `{quantity.probe}` "
-            f"(sampled: {names or 'nothing'})"
-        )
+    points = COUNTER_POINTS if quantity.is_counter else POINTS
+    tables = [
+        metrics.series([Run({CURVE: name}, result)], probe, points, per_second=quantity.is_counter)
+        for name, probe, result in _sampled_curves(what, runs, chosen)
+    ]
     table = pl.concat(tables).drop_nulls()
     if quantity.is_counter:
         table = table.with_columns(pl.col("value") * 8).drop("high")
@@ -162,8 +180,6 @@ def _draw_distributions(
     with canvas(1, 2) as (picture, panels):
         for axes, column in zip(panels, ("fct_s", "slowdown"), strict=True):
             table = pl.concat(metrics.cdf([run], column, bucket) for bucket, run in labelled)
-            if table.is_empty():
-                raise ScenarioError("--what cdf: no flow has finished")
             curves = table[CURVE].unique(maintain_order=True).to_list()
             is_time = column == "fct_s"
             # The unit of the median: the longest FCTs may be much longer.
