@@ -134,8 +134,6 @@ def trace(
     from sojourn.runs.results import flow_table
     from sojourn.scenario import encoding, overrides, reading
 
-    if out is not None and out.exists() and out.samefile(path):
-        raise ScenarioError(f"--out {out}: is the scenario; choose another file")
     with prefix_errors(path):
         scenario = reading.read(path)
         inputs = [path, *reading.files_of(scenario, path.parent)]

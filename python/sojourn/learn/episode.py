@@ -5,6 +5,7 @@ one waits while the other proceeds, so that neither needs locks. A coroutine wou
 below the compiled core, which associates them with threads.
 """
 
+import contextlib
 import itertools
 import json
 import queue
@@ -144,7 +145,9 @@ class Episode:
             self.is_done = True
         except BaseException as error:
             self._error = self._error or error
-        self._pause_signal.put(None)
+        # The interrupt of `end` may arrive after the run; then nothing waits for this signal.
+        with contextlib.suppress(KeyboardInterrupt):
+            self._pause_signal.put(None)
 
     def on_agent_start(self, agent: Agent, start_s: float, base_rtt_s: float) -> float:
         """Register an agent that starts; return the time of its first step in seconds."""

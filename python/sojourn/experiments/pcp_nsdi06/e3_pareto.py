@@ -98,7 +98,8 @@ def table(runs: list[Run]) -> pl.DataFrame:
     pairs = metrics.across_seeds(over_sharing(runs), median=True)
     rows = metrics.measure(runs, **{CLEAN: clean}).filter(pl.col("value").is_not_nan())
     measurements = measured(runs, median=True, **{REALISED: metrics.realised_load()})
-    return pl.concat([measurements, pairs, metrics.across_seeds(rows)])
+    # At smoke scale no flow may be judged.
+    return pl.concat([measurements, pairs, metrics.across_seeds(rows)], how="diagonal")
 
 
 def over_sharing(runs: list[Run]) -> pl.DataFrame:
