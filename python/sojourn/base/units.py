@@ -149,6 +149,14 @@ def format_rate(bps: float) -> str:
     return f"{bps:g} bps"
 
 
+def format_bit_rate(bps: float) -> str:
+    """Format bits per second with three digits and a fitting unit, as results have rates."""
+    for scale, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "Kb/s")):
+        if bps >= scale:
+            return f"{bps / scale:.3g} {unit}" if bps < 1e12 else f"{bps / scale:.0f} {unit}"
+    return f"{bps:.3g} b/s"
+
+
 def format_count(count: float) -> str:
     """Format a whole number in groups of three digits."""
     return f"{count:,}"

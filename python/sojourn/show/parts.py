@@ -104,7 +104,8 @@ def breakdown_tables(
                 group_columns[0],
             )
             title = f"{prefix}{column}: {part[column][0]}"
-            tables.append(Table(title, [*labels, *(HEADS[name] for name in names)], rows))
+            columns = [*labels, *(HEADS[name] for name in names)]
+            tables.append(Table(title, columns, rows, labels=max(len(labels), 1)))
     return tables
 
 

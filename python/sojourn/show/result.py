@@ -6,15 +6,22 @@ from typing import Any
 
 import polars as pl
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sojourn.analysis import convergence, metrics
-from sojourn.base.units import format_count, format_rate, format_size, format_time, parse_time
+from sojourn.base.units import (
+    format_bit_rate,
+    format_count,
+    format_rate,
+    format_size,
+    format_time,
+    parse_time,
+)
 from sojourn.runs.results import Result
-from sojourn.show.console import rich_table
+from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line
 from sojourn.show.intervals import format_in_unit
+from sojourn.show.table import Table
 
 IDEAL_FCT = "that at line rate: packets back to back over the idle path, no handshake or slow start"
 """Ideal FCT in words."""
@@ -36,18 +43,25 @@ def result_tables(result: Result) -> RenderableType:
     )
 
 
-def by_size_table(result: Result, column: str, show: Callable[[float], str], title: str) -> Table:
+def by_size_table(
+    result: Result, column: str, show: Callable[[float], str], title: str
+) -> RenderableType:
     """Return statistics of completion times or slowdowns by size; `show` formats a value."""
     rows = metrics.by_size(result, column)
     counts = _count_columns(rows)
-    table = rich_table("size", *counts, *metrics.STATISTICS, title=title)
-    for row in rows.to_dicts():
-        cells = [cell(row, name, show) for name in metrics.STATISTICS]
-        table.add_row(row["size"], *(format_count(row[name]) for name in counts), *cells)
-    return table
+    cells = [
+        [
+            row["size"],
+            *(format_count(row[name]) for name in counts),
+            *(cell(row, name, show) for name in metrics.STATISTICS),
+        ]
+        for row in rows.to_dicts()
+    ]
+    columns = ["size", *counts, *metrics.STATISTICS]
+    return text_table(Table(title, columns, cells, optional=["p95", "p50"]))
 
 
-def class_tables(result: Result) -> list[Table]:
+def class_tables(result: Result) -> list[RenderableType]:
     """Return completion times and slowdowns by class, if the run has more than one."""
     times = metrics.by_class(result, "fct_s")
     slowdowns = metrics.by_class(result, "slowdown")
@@ -56,12 +70,13 @@ def class_tables(result: Result) -> list[Table]:
     counts, slowdown_statistics = _count_columns(times), ("mean", "p99")
     heads = [f"FCT {name}" for name in metrics.STATISTICS]
     heads += [f"slowdown {name}" for name in slowdown_statistics]
-    table = rich_table("class", *counts, *heads, title="by class")
+    rows = []
     for row, slowdown in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
         cells = [cell(row, name, format_time) for name in metrics.STATISTICS]
         cells += [cell(slowdown, name, "{:.2f}".format) for name in slowdown_statistics]
-        table.add_row(Text(row["class"]), *(format_count(row[name]) for name in counts), *cells)
-    return [table]
+        rows.append([row["class"], *(format_count(row[name]) for name in counts), *cells])
+    optional = ["slowdown p99", "FCT p95", "FCT p50", "slowdown mean"]
+    return [text_table(Table("by class", ["class", *counts, *heads], rows, optional=optional))]
 
 
 def _count_columns(rows: pl.DataFrame) -> list[str]:
@@ -75,21 +90,23 @@ def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str
     return "-" if math.isnan(row[name]) else bound + show(row[name])
 
 
-def _link_table(result: Result, most: int = 5) -> Table:
+def _link_table(result: Result, most: int = 5) -> RenderableType:
     columns = ("link", "rate", "used", "drops", "marks", "pauses", "queue mean", "max")
-    table = rich_table(*columns, title="busiest links")
+    rows = []
     queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
     links = [metrics.measured(link) for link in result.summary["links"]]
     links.sort(key=lambda link: float(link["utilisation"]), reverse=True)
     for link in links[:most]:
-        table.add_row(
+        cells = [
             link["name"],
-            f"{link['rate_bps'] / 1e9:g} Gb/s",
+            format_bit_rate(link["rate_bps"]),
             f"{100 * link['utilisation']:.1f} %",
             *(_counter(link, name, format_count) for name in ("drops", "marks", "pauses")),
             *(_counter(link, name, format_size) for name in queue_lengths),
-        )
-    return table
+        ]
+        rows.append(cells)
+    optional = ["queue mean", "rate", "pauses", "marks"]
+    return text_table(Table("busiest links", columns, rows, optional=optional))
 
 
 def _counter(counters: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
@@ -128,12 +145,14 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
     flows = flows.with_columns(remaining=pl.col("size_bytes") - pl.col("delivered_bytes"))
     largest = flows.sort("remaining", descending=True).head(most)
     columns = ("flow", "from", "to", "class", "size", "remaining", "start", "timeouts")
-    table = rich_table(*columns, title="unfinished flows with most remaining bytes")
+    rows = []
     for row in largest.to_dicts():
         ends = (str(row[name]) for name in ("flow", "source", "target"))
         sizes = (format_size(row[name]) for name in ("size_bytes", "remaining"))
         cells = format_time(row["start_s"]), format_count(row["timeouts"])
-        table.add_row(*ends, Text(row["class"]), *sizes, *cells)
+        rows.append([*ends, row["class"], *sizes, *cells])
+    title = "unfinished flows with most remaining bytes"
+    table = text_table(Table(title, columns, rows, optional=["to", "class"]))
     share = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
     end = format_time(result.summary["simulated_s"])
     return [Text(f"unfinished: {share} did not finish before the end of the run at {end}"), table]
