@@ -12,6 +12,7 @@ import sojourn
 from conftest import SCENARIO, SCENARIO_FILE
 from sojourn import cli, pairs
 from sojourn.compare import paired_tables
+from sojourn.show import console
 
 MIXED = """
 time_limit = "50 ms"
@@ -127,8 +128,7 @@ def test_equal_numbers_of_other_flows_are_not_pairs() -> None:
     assert not incast["same_flows"].any()
     assert set(incast["unfinished"]) == set(incast["unfinished_against"]) == {0}
     assert set(incast["pairs"]) == {15}
-    notes = paired_tables.notes(table, "workload.web.load")
-    assert not any("finished under only one" in note for note in notes)
+    assert paired_tables.warnings(table, "workload.web.load") == []
 
 
 def test_the_index_leads_to_every_run_and_flows_have_labels() -> None:
@@ -207,3 +207,64 @@ def test_files_are_written_before_a_closed_pipe_ends_the_output(command: str) ->
     )
     names = {file.name for file in Path("out").iterdir()}
     assert names >= ({"pairs.csv", "index.csv"} if "compare" in command else {"unloaded.csv"})
+
+
+def test_a_comparison_begins_with_its_conclusion_and_ends_with_warnings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.invoke(["compare", "mixed.toml", "--vary", "transport=dctcp,timely"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("timely's flows up to 100 KB take")
+    assert lines[1].startswith("timely's flows of class incast take")
+    assert lines[2].startswith("timely's flows of class web take")
+    assert lines[3].startswith("completion times and slowdowns")
+    heads = [line.split()[:3] for line in lines if "FCT mean" in line]
+    assert heads == [["size", "or", "class"]], "one table with values"
+    rows = [line.split()[:2] for line in lines if line.strip().startswith(("incast", "web"))]
+    assert rows == [[name, kind] for name in ("incast", "web") for kind in ("dctcp", "timely")]
+    warnings = [line.startswith("warning: ") for line in lines]
+    assert warnings == sorted(warnings)
+    assert any(warnings)
+    assert (
+        cli.invoke(["compare", "mixed.toml", "--vary", "transport=dctcp,timely", "--tables"]) == 0
+    )
+    titles = ["size: all", "class: incast", "class: web", "ratio to dctcp, class: incast"]
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in titles if line in printed] == titles
+
+
+def test_two_seeds_have_no_interval_and_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["compare", "a.toml", "b.toml", "--seeds", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "±" not in printed
+    assert "two seeds: too few for an interval (least: 3)" in printed
+    assert "means over seeds; too few seeds for an interval (least: 3)" in printed
+    assert pl.read_csv("results/compare/a_b/pairs.csv")["low"].is_nan().all()
+
+
+def test_a_comparison_of_many_points_has_a_table_of_all_flows_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.invoke(["compare", "mixed.toml", "--vary", "workload.web.load=0.1:0.4:0.01"]) == 0
+    printed = capsys.readouterr().out
+    assert "incast  " not in printed
+    assert len(printed.splitlines()) < 80
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 130])
+def test_tables_fit_the_width_and_never_cut_the_name_of_a_scheme(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console.console, "width", width)
+    name = "patched_timely"
+    arguments = ["--vary", f"transport=dctcp,{name}", "--seeds", "3", "--tables", "--account"]
+    for command in (["compare", "mixed.toml", *arguments], ["run", "mixed.toml"]):
+        assert cli.invoke(command) == 0
+        printed = capsys.readouterr().out
+        # Sentences of a pipe are one line each.
+        table = [line for line in printed.splitlines() if line.startswith((" ", "size"))]
+        assert max(map(len, table)) <= width
+        assert "…" not in printed
+    assert cli.invoke(["compare", "mixed.toml", *arguments]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" ")]
+    assert sum(name in line.split() for line in rows) >= 8

@@ -79,7 +79,7 @@ def ratios(
     columns are the labels, `against`, `size`, `class`, `metric`, and
 
     * `value`, `low`, `high`: the ratio and its 95 % interval; below 1 if the scheme is faster;
-    * `seeds`: number of seeds; with one seed, the interval is by batches, or NaN;
+    * `seeds`: number of seeds; with one seed, the interval is by batches, or NaN; with two, NaN;
     * `same_flows`: true if flows were paired one by one;
     * `pairs`: number of flows that finished under both schemes, from which the ratio is computed;
     * `unfinished`, `unfinished_against`, `unfinished_both`: number of other flows, which did not
@@ -134,8 +134,11 @@ def reference_of(schemes: Sequence[Any], against: Any = None) -> Any:
 
 
 def interval(logs: Floats) -> tuple[float, float, float]:
-    """Return the ratio and its 95 % bounds from the logarithms of independent seeds' ratios."""
-    value, low, high = map(_exp, metrics.t_interval(logs))
+    """Return the ratio and its 95 % bounds from the logarithms of independent seeds' ratios.
+
+    The bounds are NaN below `metrics.LEAST_FOR_MEAN` seeds.
+    """
+    value, low, high = map(_exp, metrics.seed_interval(logs))
     return value, low, high
 
 

@@ -1,5 +1,6 @@
 """`sojourn compare`: a table of variations, and each scheme in ratio to a baseline."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,6 +56,10 @@ def compare(
     account: Annotated[
         bool, typer.Option("--account", help="Report the FCT breakdown of times and differences.")
     ] = False,
+    all_tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Print the values and ratios of each size and class."),
+    ] = False,
     flows: Annotated[
         bool, typer.Option("--flows", help="Write the flows of all runs to flows.parquet.")
     ] = False,
@@ -76,7 +81,7 @@ def compare(
     import polars as pl
 
     from sojourn.analysis import breakdown, metrics
-    from sojourn.analysis.paired import ratios, reference_of
+    from sojourn.analysis.paired import BY_FLOW, ratios, reference_of
     from sojourn.compare import comparison, outputs, paired_plot, paired_tables, tables
     from sojourn.compare import plot as pictures
     from sojourn.explain.tables import write_differences
@@ -119,26 +124,24 @@ def compare(
     written = pictures.write(table, out, drawn, units) + paired_plot.write(paired, by, out)
     written += write_differences(differences, out) + outputs.write_index(runs, out)
     written += outputs.write_flows(runs, out) if flows else []
-    console.console.print(*tables.comparison_tables(table), sep="\n")
-    for line in (
-        *tables.comparison_notes(table, runs, median=median),
-        *overrides.dropped_parameters(base, variations),
-    ):
-        print(line)
-    console.show(paired_tables.tables(paired))
-    _, parts = comparison.split_parts(table)
-    console.show(breakdown_tables(parts, labels, intervals.format_duration, "FCT breakdown, "))
-    console.show(
-        breakdown_tables(
-            differences, labels, intervals.format_duration, f"difference from {reference}, "
-        )
-    )
-    for line in (
-        *paired_tables.sentences(paired, by, differences),
+    sentences = paired_tables.sentences(paired, by, differences)
+    console.show_lines(paired_tables.shortened(sentences))
+    console.show(tables.summary_tables(table, paired))
+    show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)
+    console.show(show_parts(comparison.split_parts(table)[1], prefix="FCT breakdown, "))
+    console.show(show_parts(differences, prefix=f"difference from {reference}, "))
+    if all_tables:
+        console.show([*tables.comparison_tables(table), *paired_tables.tables(paired)])
+    lines = [
         *paired_tables.notes(paired, by),
-    ):
-        print(line)
-    print(f"written to {out}: {', '.join(written)}")
+        *([f"{BY_FLOW}: geometric mean of ratios"] if all_tables else []),
+        *tables.comparison_notes(table, runs, median=median),
+        *([] if all_tables else ["`--tables` prints a table for each size, class and ratio"]),
+        f"written to {out}: {', '.join(written)}",
+        *tables.comparison_warnings(table, runs, median=median),
+        *paired_tables.warnings(paired, by),
+    ]
+    console.show_lines(lines)
 
 
 def _measure(text: str) -> "Measure":

@@ -11,8 +11,9 @@ import polars as pl
 from sojourn.analysis import paired
 from sojourn.compare import paired_plot, paired_tables, plot
 from sojourn.compare.comparison import compare
-from sojourn.compare.tables import comparison_tables
+from sojourn.compare.tables import summary_tables
 from sojourn.runs.results import Run
+from sojourn.show.console import text_table
 from sojourn.show.notebook import as_html, as_svg
 
 
@@ -47,12 +48,12 @@ class Comparison:
         return "\n".join(self.sentences)
 
     def _repr_html_(self) -> str:
-        tables = comparison_tables(self.table)
+        tables = [text_table(table) for table in summary_tables(self.table, self.pairs)]
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
         if not self.pairs.is_empty():
             pictures.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem)))
-        return "".join([as_html(tables), text, *pictures])
+        return "".join([text, as_html(tables), *pictures])
 
 
 def comparison(

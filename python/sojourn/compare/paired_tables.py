@@ -6,13 +6,15 @@ from typing import Any
 import polars as pl
 
 from sojourn.analysis.breakdown import LABELS, TOTAL
-from sojourn.analysis.metrics import ALL
-from sojourn.analysis.paired import BY_FLOW, COLUMNS, METRICS
+from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
+from sojourn.analysis.paired import COLUMNS, METRICS
 from sojourn.show.table import Table
 
 MAX_ONE_SIDED = 0.01
 """Largest share of flows that finished under one scheme only without a warning."""
 
+MAX_SENTENCES = 20
+"""Largest number of sentences that a comparison prints."""
 
 GROUP_COLUMNS = ("size", "class")
 """Columns that identify the flows of a row."""
@@ -28,7 +30,7 @@ def tables(table: pl.DataFrame) -> list[Table]:
         rows = []
         for group in part.partition_by(labels, maintain_order=True):
             first = group.row(0, named=True)
-            ratios = {row["metric"]: _with_interval(row) for row in group.to_dicts()}
+            ratios = {row["metric"]: with_interval(row) for row in group.to_dicts()}
             unfinished = [first[name] for name in COLUMNS[10:13]]
             rows.append(
                 (
@@ -44,23 +46,36 @@ def tables(table: pl.DataFrame) -> list[Table]:
         head = "size" if part["class"][0] == ALL.name else "class"
         title = f"ratio to {table['against'][0]}, {head}: {part[head][0]}"
         columns = (*labels, "pairs", "unfinished", *METRICS)
-        output.append(Table(title, columns, rows))
+        output.append(Table(title, columns, rows, labels=len(labels)))
     return output
 
 
 def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None) -> list[str]:
     """Return a sentence for each scheme and each combination of the other variations.
 
-    With `differences` of FCT breakdowns, a sentence names the largest part of a difference.
+    Sentences about all flows, by size, precede those about each class. With `differences` of FCT
+    breakdowns, a sentence names the largest part of a difference.
     """
     if table.is_empty():
         return []
-    parts = Parts(label_columns(table), differences)
+    labels = label_columns(table)
+    parts = Parts(labels, differences)
     means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
-    return [
-        _sentence(part.to_dicts(), by, label_columns(table), parts)
-        for part in means.partition_by(label_columns(table), maintain_order=True)
+    of_class = pl.col("class") != ALL.name
+    groups = [
+        *means.filter(~of_class).partition_by(labels, maintain_order=True),
+        *means.filter(of_class)
+        .sort("class", maintain_order=True)
+        .partition_by("class", *labels, maintain_order=True),
     ]
+    return [_sentence(group.to_dicts(), by, labels, parts) for group in groups]
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """Return the first `MAX_SENTENCES` sentences, and the number of others."""
+    others = len(lines) - MAX_SENTENCES
+    more = [f"… {others} more; pairs.csv has all ratios"] if others > 0 else []
+    return lines[:MAX_SENTENCES] + more
 
 
 class Parts:
@@ -92,19 +107,22 @@ class Parts:
 
 def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts) -> str:
     first = rows[0]
-    sized = [row for row in rows if row["class"] == ALL.name and row["size"] != ALL.name]
+    sized = [row for row in rows if row["size"] != ALL.name]
     clauses: list[str] = []
     for row in sized or rows[:1]:
         ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s time"
         ratio = ratio if not clauses else _number(row["value"], row)
-        clauses.append(f"{_flows(row['size'])} take {ratio}{_bounds(row)}{parts.largest(row)}")
+        clauses.append(f"{_flows(row)} take {ratio}{_bounds(row)}{parts.largest(row)}")
     case = ", ".join(f"{name}={first[name]}" for name in labels if name != by)
     sentence = f"{scheme_name(by, first[by])}'s {'; '.join(clauses)}"
     return f"{case}: {sentence}" if case else sentence
 
 
-def _flows(size: str) -> str:
-    """Return the name of a size bucket's flows."""
+def _flows(row: dict[str, Any]) -> str:
+    """Return the name of the flows of a row: a size or a class."""
+    size = row["size"]
+    if row["class"] != ALL.name:
+        return f"flows of class {row['class']}"
     if size.startswith("≤ "):
         return f"flows up to {size[2:]}"
     if size.startswith("> "):
@@ -126,21 +144,29 @@ def _bounds(row: dict[str, Any]) -> str:
 
 
 def notes(table: pl.DataFrame, by: str) -> list[str]:
-    """Return notes on the ratios, and warnings where unfinished flows may change a ratio."""
+    """Return notes on the ratios."""
     if table.is_empty():
         return []
-    methods = {1: "by ten batches of the run's flows", 2: "over two seeds (12.7 standard errors)"}
-    method = methods.get(max(table["seeds"].to_list()), "over seeds")
+    methods = {
+        1: "95 % confidence by ten batches of the run's flows",
+        2: f"two seeds: too few for an interval (least: {LEAST_FOR_MEAN})",
+    }
+    method = methods.get(max(table["seeds"].to_list()), "95 % confidence over seeds")
     baseline = scheme_name(by, table["against"][0])
-    lines = [
-        f"ratios to {baseline}{same_flows_note(table)}, 95 % confidence {method}; "
-        f"{BY_FLOW}: geometric mean"
-    ]
+    lines = [f"ratios to {baseline}{same_flows_note(table)}, {method}"]
     if not table["same_flows"].all():
         lines.append(
             "note: some flows are not the same under all schemes (calls, loads, other workloads); "
             "these schemes are paired by seed, not flow by flow"
         )
+    return lines
+
+
+def warnings(table: pl.DataFrame, by: str) -> list[str]:
+    """Return warnings where unfinished flows may change a ratio."""
+    if table.is_empty():
+        return []
+    lines = []
     means = table.filter(pl.col("metric") == "FCT mean")
     for part in means.partition_by(by, maintain_order=True):
         sensitive = [row for row in part.to_dicts() if may_change_ratio(row)]
@@ -178,7 +204,8 @@ def _warning(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
     )
 
 
-def _with_interval(row: dict[str, Any]) -> str:
+def with_interval(row: dict[str, Any]) -> str:
+    """Format a ratio and its interval."""
     if math.isnan(row["value"]):
         return "-"
     value = _number(row["value"], row)

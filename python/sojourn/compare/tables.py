@@ -1,15 +1,14 @@
 """Tables and notes of `sojourn compare`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
-from rich.table import Table
-from rich.text import Text
 
 from sojourn.analysis import metrics
 from sojourn.compare import comparison
+from sojourn.compare.paired_tables import with_interval
 from sojourn.runs.results import Result, Run
-from sojourn.show.console import rich_table
 from sojourn.show.environment import difference_lines, environment_line
 from sojourn.show.intervals import COUNTS, format_value
 from sojourn.show.result import (
@@ -18,26 +17,92 @@ from sojourn.show.result import (
     too_few_flows,
     trend_warnings,
 )
+from sojourn.show.table import Table
+
+RATIO = "FCT mean"
+"""Metric of the ratios in the summary."""
+
+SUMMARY_TITLE = "completion times and slowdowns"
+
+
+MOST_ROWS = 60
+"""Largest number of rows of the summary with all sizes and classes."""
+
+HIDDEN = ("realised load",)
+"""Metrics of all flows that only the complete tables have."""
+
+
+def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
+    """Return the values of all schemes, sizes and classes with the ratios to the baseline.
+
+    The table has the rows of all flows only, if it would exceed `MOST_ROWS`.
+    """
+    labels = comparison.labels(table)
+    parts = _parts(table)
+    if sum(part.select(labels).n_unique() for part in parts) > MOST_ROWS:
+        parts = parts[:1]
+    if not parts:
+        return []
+    names = [name for name in _metrics(parts[0]) if name not in HIDDEN]
+    ratios = {_key(row, labels): row for row in pairs.to_dicts() if row["metric"] == RATIO}
+    rows = []
+    for part in parts:
+        group = part["class"][0] if part["class"][0] != metrics.ALL.name else part["size"][0]
+        for scheme in part.partition_by(labels, maintain_order=True):
+            values = {row["metric"]: format_value(row) for row in scheme.to_dicts()}
+            first = scheme.row(0, named=True)
+            ratio = ratios.get(_key(first, labels))
+            ratio_text = "baseline" if ratio is None else with_interval(ratio)
+            cells = [values.get(name, "-") for name in names]
+            heads = (str(first[label]) for label in labels)
+            rows.append((group, *heads, *cells, *([ratio_text] if ratios else [])))
+    has_classes = any(part["class"][0] != metrics.ALL.name for part in parts)
+    head = "size or class" if has_classes else "size"
+    columns = [head, *labels, *names, *(["ratio"] if ratios else [])]
+    empty = [
+        name
+        for name, *cells in zip(columns, *rows, strict=True)
+        if all(cell == "-" for cell in cells)
+    ]
+    slowdowns = [name for name in reversed(names) if name.startswith("slowdown")]
+    percentiles = [name for name in names if name.startswith("FCT p")]
+    optional = [*empty, *slowdowns, "flows", *percentiles[:-1], "ratio", *percentiles[-1:]]
+    return [Table(SUMMARY_TITLE, columns, rows, labels=1 + len(labels), optional=optional)]
+
+
+def _key(row: Mapping[str, Any], labels: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in (*labels, "size", "class"))
 
 
 def comparison_tables(table: pl.DataFrame) -> list[Table]:
     """Return values with their intervals, one table for each size and class."""
     labels = comparison.labels(table)
-    table, _ = comparison.split_parts(table)
-    tables: list[Table] = []
-    parts = table.partition_by("size", "class", maintain_order=True)
-    for part in parts:
-        names = part["metric"].unique(maintain_order=True).to_list()
-        measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
-        if not measured.is_finite().any() or (tables and _repeats(part, parts[0])):
-            continue
+    tables = []
+    for part in _parts(table):
+        names = _metrics(part)
+        rows = [
+            [*(str(row[label][0]) for label in labels), *map(format_value, row.to_dicts())]
+            for row in part.partition_by(labels, maintain_order=True)
+        ]
         head = "size" if part["class"][0] == metrics.ALL.name else "class"
-        output = rich_table(*labels, *names, title=f"{head}: {part[head][0]}")
-        for row in part.partition_by(labels, maintain_order=True):
-            heads = [Text(str(row[label][0])) for label in labels]
-            output.add_row(*heads, *(format_value(cell) for cell in row.to_dicts()))
-        tables.append(output)
+        title = f"{head}: {part[head][0]}"
+        tables.append(Table(title, [*labels, *names], rows, labels=len(labels)))
     return tables
+
+
+def _parts(table: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the metrics of flows of each size and class that has values of its own."""
+    table, _ = comparison.split_parts(table)
+    parts: list[pl.DataFrame] = []
+    for part in table.partition_by("size", "class", maintain_order=True):
+        measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
+        if measured.is_finite().any() and not (parts and _repeats(part, parts[0])):
+            parts.append(part)
+    return parts
+
+
+def _metrics(part: pl.DataFrame) -> list[str]:
+    return part["metric"].unique(maintain_order=True).to_list()
 
 
 def _repeats(part: pl.DataFrame, all_flows: pl.DataFrame) -> bool:
@@ -46,31 +111,39 @@ def _repeats(part: pl.DataFrame, all_flows: pl.DataFrame) -> bool:
     return part.drop("size", "class").equals(same.drop("size", "class"))
 
 
-def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) -> list[str]:
-    """Return notes on a comparison's statistics, scenario warnings, and means not converged."""
-    runs = list(runs)
-    variations = comparison.labels(table)
-    labels = [*variations, "size", "class"]
-    remedy = "run for a longer time or more seeds"
+def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) -> list[str]:
+    """Return notes on a comparison's statistics and environment."""
+    return [
+        f"{_statistic(table, median)}; slowdown: FCT over ideal FCT, at line rate over the idle"
+        " path",
+        environment_line(runs[0].result),
+        *difference_lines(runs, comparison.labels(table)[0]),
+        *_few_flows_note(table),
+    ]
+
+
+def _statistic(table: pl.DataFrame, median: bool) -> str:
+    """Describe the values and their intervals."""
     seeds = table["seeds"].to_list()
     if max(seeds) == 1:
-        statistic = "one run each, means ± 95 % confidence by ten batches"
+        return "one run each, means ± 95 % confidence by ten batches"
+    least = metrics.LEAST_FOR_MEDIAN if median else metrics.LEAST_FOR_MEAN
+    values = "medians over seeds" if median else "means over seeds"
+    if min(seeds) < least:
+        return f"{values}; too few seeds for an interval (least: {least})"
+    return f"{values} ± 95 % confidence" + (", by order statistics" if median else "")
+
+
+def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) -> list[str]:
+    """Return the warnings of scenarios, of means not converged, and of trends."""
+    remedy = "run for a longer time or more seeds"
+    if max(table["seeds"].to_list()) == 1:
         remedy += ", or use the median"
-    elif median:
-        statistic = "medians over seeds ± 95 % confidence, by order statistics"
-        if min(seeds) < metrics.LEAST_FOR_MEDIAN:
-            least = metrics.LEAST_FOR_MEDIAN
-            statistic = f"medians over seeds; too few seeds for an interval (least: {least})"
-    else:
-        statistic = "means over seeds ± 95 % confidence"
+    elif not median:
         remedy += ", or use --median"
     return [
-        f"{statistic}; slowdown: FCT over ideal FCT, at line rate over the idle path",
-        environment_line(runs[0].result),
-        *difference_lines(runs, variations[0]),
-        *_few_flows_note(table),
         *scenario_warnings(run.result for run in runs),
-        *convergence_warnings(table, labels, remedy),
+        *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),
         *trend_warnings(_seeds_of_schemes(runs)),
     ]
 

@@ -40,6 +40,7 @@ from sojourn.analysis.metrics.measures import (
     utilisation,
 )
 from sojourn.analysis.metrics.statistics import (
+    LEAST_FOR_MEAN,
     LEAST_FOR_MEDIAN,
     STATISTICS,
     Floats,
@@ -50,6 +51,7 @@ from sojourn.analysis.metrics.statistics import (
     median_interval,
     percentile,
     reported,
+    seed_interval,
     share_of,
     statistic_of,
     t_interval,
@@ -70,6 +72,7 @@ from sojourn.base.units import parse_time as seconds
 __all__ = [
     "ALL",
     "BUCKETS",
+    "LEAST_FOR_MEAN",
     "LEAST_FOR_MEDIAN",
     "STATISTICS",
     "Bucket",
@@ -105,6 +108,7 @@ __all__ = [
     "reported",
     "sampled",
     "seconds",
+    "seed_interval",
     "series",
     "share_of",
     "size_buckets",

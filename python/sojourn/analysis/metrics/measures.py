@@ -13,8 +13,8 @@ from sojourn.analysis.metrics.statistics import (
     mean,
     median_interval,
     reported,
+    seed_interval,
     statistic_of,
-    t_interval,
 )
 from sojourn.runs.results import Result, Run
 
@@ -176,11 +176,12 @@ def _measured(metric: Metric, result: Result) -> Statistic:
 def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
     """Reduce a table of `measure` to means or medians over seeds, with 95 % confidence bounds.
 
-    The bounds of a mean are Student's; those of a median are order statistics, and NaN below six
-    seeds. The columns are the labels, `metric`, `value`, `low`, `high`, `seeds` and `at_least`.
+    The bounds of a mean are Student's, and NaN below `LEAST_FOR_MEAN` seeds; those of a median are
+    order statistics, and NaN below `LEAST_FOR_MEDIAN` seeds. The columns are the labels, `metric`,
+    `value`, `low`, `high`, `seeds` and `at_least`.
     """
     labels = [name for name in table.columns if name not in ("seed", "value", "at_least")]
-    interval = median_interval if median else t_interval
+    interval = median_interval if median else seed_interval
     rows = []
     # Labels are read at once, since reading them from each group dominates the time.
     names = table.select(labels).unique(maintain_order=True).rows(named=True)

@@ -22,6 +22,9 @@ class Statistic(NamedTuple):
 
 STATISTICS = ("mean", "p50", "p95", "p99")
 
+LEAST_FOR_MEAN = 3
+"""Least number of seeds whose mean has an interval: that of two is 12.7 standard errors wide."""
+
 LEAST_FOR_MEDIAN = 6
 """Least number of values whose median has a 95 % interval: 1 - 2 / 2**6 is 97 %."""
 
@@ -97,6 +100,12 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float
     error = float(data.std(ddof=1)) / math.sqrt(len(data))
     half_width = t_quantile((1 + confidence) / 2, len(data) - 1) * error
     return centre, centre - half_width, centre + half_width
+
+
+def seed_interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """Return `t_interval` of one value per seed; the bounds are NaN below `LEAST_FOR_MEAN`."""
+    centre, low, high = t_interval(data := list(values))
+    return (centre, low, high) if len(data) >= LEAST_FOR_MEAN else (centre, math.nan, math.nan)
 
 
 def median_interval(
