@@ -116,3 +116,25 @@ def test_long_lived_flows_share_a_link_and_rtts_count_after_the_warm_up() -> Non
     late = sum(sum(counts["count"]) for counts in result.summary["rtts"])
     early = run(override(SCENARIO, change, {"warm_up": "0 s"}))
     assert 0 < late < sum(sum(counts["count"]) for counts in early.summary["rtts"])
+
+
+def test_throughputs_are_by_class_from_the_start_of_each_flow() -> None:
+    result = make_result([1.0, None, None, None, None])
+    flows = result.flows.with_columns(
+        pl.Series("outcome", ["finished", *["long_lived"] * 4]),
+        pl.Series("class", ["web", "cubic", "bbr", "bbr", "bbr"]),
+        pl.Series("source", range(5)),
+        pl.Series("target", range(5)),
+        pl.Series("delivered_bytes", [1000, 3000, 2000, 1000, 0], pl.UInt64),
+        pl.Series("start_s", [0.0, 0.0, 5.0, 5.0, 10.0]),
+    )
+    result = Result(flows, result.samples, {**result.summary, "simulated_s": 10.0})
+    # The last flow would start at the end of the run.
+    table = steady.by_class(result)
+    assert table["class"].to_list() == ["all", "bbr", "cubic"]
+    assert table["flows"].to_list() == [3, 2, 1]
+    assert table["throughput"].to_list() == pytest.approx([7200, 4800, 2400])
+    assert table["share"].to_list() == pytest.approx([1, 2 / 3, 1 / 3])
+    assert table["Jain index"].to_list()[1:] == pytest.approx([0.9, 1.0])
+    assert steady.by_class(make_result([1.0])).is_empty()
+    assert math.isnan(steady.throughput()(make_result([1.0])).value)

@@ -1,6 +1,7 @@
 """Command `compare`: schemes, files of results, and flows that differ between schemes."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,13 @@ fan_in = 3
 size = "10 KB"
 interval = "1 ms"
 events = 5
+"""
+
+LONG_LIVED = """
+time_limit = "1 s"
+transport = "cubic"
+topology = { kind = "dumbbell", senders = 2, receivers = 2, rate = "50 Mbps", delay = "5 ms" }
+workload = { kind = "long_lived", class = "bulk" }
 """
 
 SCHEMES = """
@@ -268,3 +276,48 @@ def test_tables_fit_the_width_and_never_cut_the_name_of_a_scheme(
     assert cli.invoke(["compare", "mixed.toml", *arguments]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith(" ")]
     assert sum(name in line.split() for line in rows) >= 8
+
+
+def test_long_lived_flows_are_compared_by_throughput(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bulk.toml").write_text(LONG_LIVED, encoding="utf-8")
+    assert cli.invoke(["run", "bulk.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"long-lived flows\s+class +flows +throughput +Jain index\s", printed)
+    assert re.search(r"\n +bulk +2 +[\d.]+ Mb/s +[\d.]+ *\n", printed)
+    assert "flow completion time" not in printed
+    assert cli.invoke(["compare", "bulk.toml", "--vary", "transport=cubic,bbr3"]) == 0
+    printed = capsys.readouterr().out
+    assert re.match(r"bbr3's long-lived flows get [\d.]+ of cubic's throughput", printed)
+    assert re.search(r"\n +bulk +bbr3 +[\d.]+ Mb/s +[\d.]+ *\n", printed)
+    pair = pl.read_csv("results/compare/bulk/pairs.csv").filter(pl.col("class") == "bulk")
+    table = pl.read_csv("results/compare/bulk/comparison.csv")
+    values = table.filter(pl.col("class") == "bulk", metric="throughput")["value"]
+    assert pair["value"].to_list() == pytest.approx([values[1] / values[0]])
+    picture = Path("results/compare/bulk/comparison.svg").read_text(encoding="utf-8")
+    assert "throughput" in picture
+
+
+def test_long_lived_flows_of_several_classes_have_shares(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    classes = LONG_LIVED.replace("workload =", "transports = { late = 'bbr3' }\n#")
+    parts = """
+    [workload]
+    kind = "mixed"
+    parts = [
+        { kind = "long_lived", class = "early", flows = 1 },
+        { kind = "long_lived", class = "late", flows = 1 },
+        { kind = "poisson", load = 0.1, flows = 30, sizes = { kind = "fixed", size = "9 KB" } },
+    ]
+    """
+    Path("both.toml").write_text(classes + parts, encoding="utf-8")
+    vary = ["--vary", "transport=cubic,tcp"]
+    assert cli.invoke(["compare", "both.toml", *vary, "--seeds", "3"]) == 0
+    printed = capsys.readouterr().out
+    for name in ("class early", "class late"):
+        assert f"tcp's long-lived flows of {name} get" in printed
+    assert re.search(r"\n +class +transport +throughput +share +Jain index *\n", printed)
+    table = pl.read_csv("results/compare/both/comparison.csv").filter(metric="share")
+    assert table["class"].unique(maintain_order=True).to_list() == ["all", "early", "late"]
+    of_cubic = table.filter(transport="cubic")["value"].to_list()
+    assert sum(of_cubic[1:]) == pytest.approx(1)

@@ -1,20 +1,116 @@
-"""Metrics of long-lived flows: RTTs, rates, and fairness over time.
+"""Metrics of long-lived flows: throughput by class, RTTs, rates, and fairness over time.
 
-Long-lived flows have no completion time. Their metrics are computed from samples after the warm-up.
+Long-lived flows have no completion time. Throughputs by class are computed from flow records, from
+the start of a flow to the end of the run; other metrics from samples after the warm-up.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.metrics import Floats, Metric, Statistic, jain, labelled, share_of, warm_up_s
+from sojourn.analysis.metrics import (
+    ALL,
+    Floats,
+    Metric,
+    Statistic,
+    jain,
+    labelled,
+    share_of,
+    throughput_bps,
+    warm_up_s,
+)
 from sojourn.runs.results import Result, Run
+
+SINGLE_CLASS = 2
+"""Number of rows by class if there is one class, which then contains all flows."""
 
 DELIVERED = "delivered_bytes flow "
 """Prefix of the probes that count bytes delivered to a sampled flow's receiver."""
+
+
+def classes(results: Iterable[Result]) -> list[str]:
+    """Return the names of the classes of long-lived flows, after `all` if there are any."""
+    names = {name for result in results for name in _throughputs(result)["class"].unique()}
+    return [ALL.name, *sorted(names)] if names else []
+
+
+def by_class(result: Result) -> pl.DataFrame:
+    """Return one row for all long-lived flows and one per class; none without such flows.
+
+    The columns are `class`, `flows`, `throughput` (bit/s, the sum over flows), `share` of the
+    throughput of all long-lived flows, and `Jain index` of the flows of the row.
+    """
+    rows = [
+        {
+            "class": name,
+            "flows": flow_count(name)(result),
+            **{head: metric(name)(result).value for head, metric in METRICS.items()},
+        }
+        for name in classes([result])
+    ]
+    return pl.DataFrame(rows)
+
+
+def flow_count(of_class: str = ALL.name) -> Callable[[Result], int]:
+    """Count the long-lived flows of a class, or all."""
+    return lambda result: len(_throughputs_of(result, of_class))
+
+
+def throughput(of_class: str = ALL.name) -> Metric:
+    """Measure the throughput of the long-lived flows of a class, or of all, in bit/s.
+
+    That is the sum over flows of the payload delivered by the end of the run, divided by the time
+    since the start of the flow. NaN without such flows.
+    """
+    return lambda result: Statistic(_sum(_throughputs_of(result, of_class)))
+
+
+def share(of_class: str) -> Metric:
+    """Measure the share of a class in the throughput of all long-lived flows."""
+
+    def measure_one(result: Result) -> Statistic:
+        total = _sum(_throughputs_of(result, ALL.name))
+        own = _sum(_throughputs_of(result, of_class))
+        return Statistic(own / total if total > 0 else math.nan)
+
+    return measure_one
+
+
+def jain_index(of_class: str = ALL.name) -> Metric:
+    """Measure Jain's index of the throughputs of the long-lived flows of a class, or of all."""
+    return lambda result: Statistic(jain(_throughputs_of(result, of_class)))
+
+
+METRICS: dict[str, Callable[[str], Metric]] = {
+    "throughput": throughput,
+    "share": share,
+    "Jain index": jain_index,
+}
+"""Metrics of the long-lived flows of a class."""
+
+
+def _throughputs(result: Result) -> pl.DataFrame:
+    """Return the class and the throughput of long-lived flows that started."""
+    flows = result.flows.filter(
+        pl.col("outcome") == "long_lived", pl.col("start_s") < result.summary["simulated_s"]
+    )
+    if flows.is_empty():
+        return pl.DataFrame(schema={"class": pl.String, "throughput_bps": pl.Float64})
+    return throughput_bps(result.with_flows(flows)).select("class", "throughput_bps")
+
+
+def _throughputs_of(result: Result, of_class: str) -> Floats:
+    flows = _throughputs(result)
+    if of_class != ALL.name:
+        flows = flows.filter(pl.col("class") == of_class)
+    return flows["throughput_bps"].to_numpy()
+
+
+def _sum(rates: Floats) -> float:
+    return float(rates.sum()) if len(rates) else math.nan
 
 
 def rtt(statistic: str, *, of: str = "", less_s: float = 0.0) -> Metric:

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from sojourn._core import ScenarioError
-from sojourn.analysis import convergence, metrics
+from sojourn.analysis import convergence, long_lived, metrics
 from sojourn.analysis.metrics import Bucket, Floats
 from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result, Run
@@ -60,6 +60,9 @@ METRICS = {
 so that few long FCTs do not dominate.
 """
 
+THROUGHPUT = "throughput"
+"""Metric of ratios of the throughput of long-lived flows, by class."""
+
 IDENTITY = ("source", "target", "size_bytes", "start_s")
 """Columns that are equal, besides the number, if a flow is the same under another scheme."""
 
@@ -75,8 +78,9 @@ def ratios(
 
     `by` is the label whose values are the schemes; `against` is the baseline, by default the value
     of the first run. A row is a scheme, a combination of the other labels except the seed, a bucket
-    of sizes or a class (by default `metrics.BUCKETS` and all classes) and one of `METRICS`. The
-    columns are the labels, `against`, `size`, `class`, `metric`, and
+    of sizes or a class (by default `metrics.BUCKETS` and all classes) and one of `METRICS`; or a
+    class of long-lived flows and `THROUGHPUT`, where a ratio above 1 is that of a faster scheme.
+    The columns are the labels, `against`, `size`, `class`, `metric`, and
 
     * `value`, `low`, `high`: the ratio and its 95 % interval; below 1 if the scheme is faster;
     * `seeds`: number of seeds; with one seed, the interval is by batches, or NaN; with two, NaN;
@@ -112,6 +116,7 @@ def ratios(
             for bucket in buckets:
                 pairs_of_scheme = pairs.get((str(scheme), bucket), [])
                 rows += _rows({**labels, by: scheme}, reference, bucket, pairs_of_scheme)
+            rows += _throughput_rows({**labels, by: scheme}, by, reference, seeds.values())
     names = [name for name in runs[0].labels if name != "seed"]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.select(*names, *COLUMNS) if rows else table
@@ -296,6 +301,46 @@ def _rows(
                 "pairs": sum(pair.count for pair in pairs),
                 **counts,
                 "with_unfinished": math.exp(np.mean(counted)) if counted else math.nan,
+            }
+        )
+    return rows
+
+
+def _throughput_rows(
+    labels: dict[str, Any], by: str, reference: Any, seeds: Iterable[dict[str, Run]]
+) -> list[dict[str, Any]]:
+    """Return a row for each class of long-lived flows under a scheme other than the baseline."""
+    names = (str(labels[by]), str(reference))
+    if names[0] == names[1]:
+        return []
+    sides = [
+        tuple(runs[name].result for name in names)
+        for runs in seeds
+        if all(name in runs for name in names)
+    ]
+    rows = []
+    for name in long_lived.classes(result for side in sides for result in side):
+        throughput = long_lived.throughput(name)
+        values = np.array([[throughput(result).value for result in side] for side in sides])
+        values = values[np.isfinite(values).all(axis=1) & (values > 0).all(axis=1)]
+        value, low, high = interval(np.log(values[:, 0] / values[:, 1]))
+        flows = long_lived.flow_count(name)
+        rows.append(
+            {
+                **labels,
+                "against": reference,
+                **Bucket(name, of_class=name).where,
+                "metric": THROUGHPUT,
+                "value": value,
+                "low": low,
+                "high": high,
+                "seeds": len(values),
+                "same_flows": True,
+                "pairs": sum(min(flows(result) for result in side) for side in sides),
+                "unfinished": 0,
+                "unfinished_against": 0,
+                "unfinished_both": 0,
+                "with_unfinished": math.nan,
             }
         )
     return rows

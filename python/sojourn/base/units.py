@@ -92,6 +92,14 @@ def parse_size(text: str) -> float:
     return float(match[1]) * UNITS["data"][match[2]]
 
 
+def parse_rate(text: str) -> float:
+    """Parse a rate such as `10 Gbps` or `10 Gb/s`; return bits per second."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?b)(?:ps|/s)\s*", text)
+    if match is None:
+        raise ValueError(f"not a rate with its unit: {text!r}")
+    return float(match[1]) * UNITS["a rate"][f"{match[2]}ps"]
+
+
 def parse_memory(text: str) -> int:
     """Parse an amount of memory such as `4 GB`; return bytes."""
     match = re.fullmatch(r"\s*(\d+\.?\d*)\s*(\w+)\s*", text)

@@ -126,7 +126,7 @@ def compare(
     written += outputs.write_flows(runs, out) if flows else []
     sentences = paired_tables.sentences(paired, by, differences)
     console.show_lines(paired_tables.shortened(sentences))
-    console.show(tables.summary_tables(table, paired))
+    console.show([*tables.summary_tables(table, paired), *tables.long_lived_tables(table)])
     show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)
     console.show(show_parts(comparison.split_parts(table)[1], prefix="FCT breakdown, "))
     console.show(show_parts(differences, prefix=f"difference from {reference}, "))
@@ -138,6 +138,7 @@ def compare(
         *tables.comparison_notes(table, runs, median=median),
         *([] if all_tables else ["`--tables` prints a table for each size, class and ratio"]),
         f"written to {out}: {', '.join(written)}",
+        *overrides.dropped_parameters(base, variations),
         *tables.comparison_warnings(table, runs, median=median),
         *paired_tables.warnings(paired, by),
     ]

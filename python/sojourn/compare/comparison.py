@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from sojourn._core import ScenarioError
-from sojourn.analysis import breakdown, convergence, metrics, paired
+from sojourn.analysis import breakdown, convergence, long_lived, metrics, paired
 from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
 from sojourn.runs.runner import MAX_RUNS, over_seeds, sweep
@@ -69,7 +69,8 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     The schemes of a table `schemes` come before the variations. A scenario without either is one
     scheme, named by its `name`.
 
-    Rows are by `size`, and by `class` if there is more than one. With `median`, values are medians
+    Rows are by `size`, and by `class` if there is more than one; those of long-lived flows are by
+    class. With `median`, values are medians
     over seeds. With a single seed, means have the intervals of `convergence.within_run`. With
     `account`, runs record FCT breakdowns, and metrics that begin with `PART_PREFIX` are added: the
     parts of the mean FCT of finished flows (`accounts.by_size`; always means, since medians of
@@ -102,6 +103,13 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         if seeds == 1:
             summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
         identity = {name: pl.lit(value) for name, value in bucket.where.items()}
+        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+    for name in long_lived.classes(run.result for run in runs):
+        measured = metrics.measure(
+            runs, **{head: metric(name) for head, metric in long_lived.METRICS.items()}
+        )
+        summary = metrics.across_seeds(measured, median=median)
+        identity = {"size": pl.lit(metrics.ALL.name), "class": pl.lit(name)}
         tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
     parts = breakdown.by_size(runs, buckets) if account else pl.DataFrame()
     if not parts.is_empty():

@@ -29,6 +29,8 @@ def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
     if table.is_empty():
         return []
     files.write_text(out / "pairs.csv", table.write_csv())
+    if table.filter(pl.col("metric") == "FCT mean").is_empty():
+        return ["pairs.csv"]
     draw(table, by, out / "pairs")
     return ["pairs.csv", "pairs.svg", "pairs.png"]
 

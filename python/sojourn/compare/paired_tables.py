@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from sojourn.analysis import long_lived
 from sojourn.analysis.breakdown import LABELS, TOTAL
 from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
-from sojourn.analysis.paired import COLUMNS, METRICS
+from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT
 from sojourn.show.table import Table
 
 MAX_ONE_SIDED = 0.01
@@ -25,6 +26,7 @@ def tables(table: pl.DataFrame) -> list[Table]:
     if table.is_empty():
         return []
     output: list[Table] = []
+    table = table.filter(pl.col("metric") != THROUGHPUT)
     for part in table.partition_by(*GROUP_COLUMNS, maintain_order=True):
         labels = label_columns(table)
         rows = []
@@ -53,7 +55,8 @@ def tables(table: pl.DataFrame) -> list[Table]:
 def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None) -> list[str]:
     """Return a sentence for each scheme and each combination of the other variations.
 
-    Sentences about all flows, by size, precede those about each class. With `differences` of FCT
+    Sentences about all flows, by size, precede those about each class, and those about completion
+    times precede those about the throughput of long-lived flows. With `differences` of FCT
     breakdowns, a sentence names the largest part of a difference.
     """
     if table.is_empty():
@@ -68,7 +71,12 @@ def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = N
         .sort("class", maintain_order=True)
         .partition_by("class", *labels, maintain_order=True),
     ]
-    return [_sentence(group.to_dicts(), by, labels, parts) for group in groups]
+    lines = [_sentence(group.to_dicts(), by, labels, parts) for group in groups]
+    throughputs = table.filter(pl.col("metric") == THROUGHPUT, pl.col("value").is_not_nan())
+    # A single class is all flows.
+    if throughputs["class"].n_unique() == long_lived.SINGLE_CLASS:
+        throughputs = throughputs.filter(~of_class)
+    return lines + [_throughput_sentence(row, by, labels) for row in throughputs.to_dicts()]
 
 
 def shortened(lines: list[str]) -> list[str]:
@@ -118,6 +126,14 @@ def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Par
     return f"{case}: {sentence}" if case else sentence
 
 
+def _throughput_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
+    case = ", ".join(f"{name}={row[name]}" for name in labels if name != by)
+    of_class = "" if row["class"] == ALL.name else f" of class {row['class']}"
+    ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s throughput"
+    flows = f"{scheme_name(by, row[by])}'s long-lived flows{of_class}"
+    return f"{case + ': ' if case else ''}{flows} get {ratio}{_bounds(row)}"
+
+
 def _flows(row: dict[str, Any]) -> str:
     """Return the name of the flows of a row: a size or a class."""
     size = row["size"]
@@ -147,8 +163,9 @@ def notes(table: pl.DataFrame, by: str) -> list[str]:
     """Return notes on the ratios."""
     if table.is_empty():
         return []
+    has_fcts = "FCT mean" in table["metric"]
     methods = {
-        1: "95 % confidence by ten batches of the run's flows",
+        1: "95 % confidence by ten batches of the run's flows" if has_fcts else "one seed each",
         2: f"two seeds: too few for an interval (least: {LEAST_FOR_MEAN})",
     }
     method = methods.get(max(table["seeds"].to_list()), "95 % confidence over seeds")

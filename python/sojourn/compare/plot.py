@@ -57,8 +57,9 @@ def draw(
     """Draw measures against the first numeric variation, or as bars: one panel for each.
 
     `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B` or
-    none; by default it is the mean and p99 slowdown of all flows. If the table has FCT breakdowns,
-    a further panel contains one stacked bar for each combination of variations, size and class.
+    none; by default it is the mean and p99 slowdown of all flows, or throughput (bit/s) and Jain
+    index if all flows are long-lived. If the table has FCT breakdowns, a further panel contains one
+    stacked bar for each combination of variations, size and class.
     """
     table, parts = split_parts(table)
     names = labels(table)
@@ -67,9 +68,8 @@ def draw(
     series = pl.concat_str([pl.col(name).cast(pl.String) for name in other_labels], separator=", ")
     every = metrics.ALL.name
     if measures is None:
-        measures = table.filter(
-            pl.col("size") == every, pl.col("class") == every, pl.col("metric").is_in(SLOWDOWNS)
-        )
+        all_flows = table.filter(pl.col("size") == every, pl.col("class") == every)
+        measures = all_flows.filter(pl.col("metric").is_in(_drawn_metrics(all_flows)))
     rows = measures.with_columns((series if other_labels else pl.lit("all flows")).alias("series"))
     drawn = rows["metric"].unique(maintain_order=True).to_list()
     size = None
@@ -100,6 +100,15 @@ def draw(
         if size is not None:
             _draw_parts(panels[-1], parts, names)
         plot.save(picture, stem)
+
+
+def _drawn_metrics(rows: pl.DataFrame) -> tuple[str, str]:
+    """Return the metrics that are drawn: those of long-lived flows, if no flow has an FCT."""
+    slowdowns = rows.filter(pl.col("metric") == "slowdown mean")["value"]
+    has_long_lived = "throughput" in rows["metric"]
+    if has_long_lived and not slowdowns.is_finite().any():
+        return "throughput", "Jain index"
+    return SLOWDOWNS
 
 
 def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

@@ -5,13 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.analysis import metrics
+from sojourn.analysis import long_lived, metrics
 from sojourn.compare import comparison
 from sojourn.compare.paired_tables import with_interval
 from sojourn.runs.results import Result, Run
 from sojourn.show.environment import difference_lines, environment_line
 from sojourn.show.intervals import COUNTS, format_value
 from sojourn.show.result import (
+    LONG_LIVED_NOTE,
     convergence_warnings,
     scenario_warnings,
     too_few_flows,
@@ -70,6 +71,28 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
     return [Table(SUMMARY_TITLE, columns, rows, labels=1 + len(labels), optional=optional)]
 
 
+def long_lived_tables(table: pl.DataFrame) -> list[Table]:
+    """Return the throughput, share and Jain index of long-lived flows by class, if any."""
+    labels, names = comparison.labels(table), list(long_lived.METRICS)
+    part = table.filter(pl.col("metric").is_in(names))
+    classes = part["class"].unique(maintain_order=True).to_list()
+    if part.is_empty():
+        return []
+    if len(classes) == long_lived.SINGLE_CLASS:
+        names.remove("share")
+        part = part.filter(pl.col("class") != metrics.ALL.name, pl.col("metric").is_in(names))
+    rows = [
+        [
+            group["class"][0],
+            *(str(group[label][0]) for label in labels),
+            *map(format_value, group.to_dicts()),
+        ]
+        for group in part.partition_by("class", *labels, maintain_order=True)
+    ]
+    columns = ["class", *labels, *names]
+    return [Table("long-lived flows", columns, rows, labels=1 + len(labels))]
+
+
 def _key(row: Mapping[str, Any], labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in (*labels, "size", "class"))
 
@@ -93,6 +116,7 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
 def _parts(table: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the metrics of flows of each size and class that has values of its own."""
     table, _ = comparison.split_parts(table)
+    table = table.filter(~pl.col("metric").is_in(list(long_lived.METRICS)))
     parts: list[pl.DataFrame] = []
     for part in table.partition_by("size", "class", maintain_order=True):
         measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
@@ -113,9 +137,11 @@ def _repeats(part: pl.DataFrame, all_flows: pl.DataFrame) -> bool:
 
 def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) -> list[str]:
     """Return notes on a comparison's statistics and environment."""
+    slowdown = "; slowdown: FCT over ideal FCT, at line rate over the idle path"
+    has_fcts, has_long_lived = bool(_parts(table)), bool(long_lived_tables(table))
     return [
-        f"{_statistic(table, median)}; slowdown: FCT over ideal FCT, at line rate over the idle"
-        " path",
+        _statistic(table, median) + (slowdown if has_fcts else ""),
+        *([LONG_LIVED_NOTE] if has_long_lived else []),
         environment_line(runs[0].result),
         *difference_lines(runs, comparison.labels(table)[0]),
         *_few_flows_note(table),
@@ -126,7 +152,8 @@ def _statistic(table: pl.DataFrame, median: bool) -> str:
     """Describe the values and their intervals."""
     seeds = table["seeds"].to_list()
     if max(seeds) == 1:
-        return "one run each, means ± 95 % confidence by ten batches"
+        intervals = ", means ± 95 % confidence by ten batches" if _parts(table) else ""
+        return f"one run each{intervals}"
     least = metrics.LEAST_FOR_MEDIAN if median else metrics.LEAST_FOR_MEAN
     values = "medians over seeds" if median else "means over seeds"
     if min(seeds) < least:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sojourn.base.units import format_count, format_size, format_time
+from sojourn.base.units import format_bit_rate, format_count, format_size, format_time
 
 COUNTS = ("flows", "terminated")
 """Metrics that count flows."""
@@ -41,6 +41,8 @@ def format_in_unit(value: float, metric: str) -> str:
         return format_time(value)
     if metric.endswith("_bytes"):
         return format_size(value)
-    if metric.startswith(("utilisation", "deadlines")):
+    if metric == "throughput":
+        return format_bit_rate(value)
+    if metric.startswith(("utilisation", "deadlines", "share")):
         return f"{100 * value:.1f} %"
     return f"{value:.3g}"

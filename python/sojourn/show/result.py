@@ -8,7 +8,7 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sojourn.analysis import convergence, metrics
+from sojourn.analysis import convergence, long_lived, metrics
 from sojourn.base.units import (
     format_bit_rate,
     format_count,
@@ -20,11 +20,16 @@ from sojourn.base.units import (
 from sojourn.runs.results import Result
 from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line
-from sojourn.show.intervals import format_in_unit
+from sojourn.show.intervals import format_in_unit, format_value
 from sojourn.show.table import Table
 
 IDEAL_FCT = "that at line rate: packets back to back over the idle path, no handshake or slow start"
 """Ideal FCT in words."""
+
+LONG_LIVED_NOTE = (
+    "throughput: payload that long-lived flows delivered, from their start to the end of the run"
+)
+"""Definition of the throughput of long-lived flows."""
 
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
@@ -33,14 +38,43 @@ MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 def result_tables(result: Result) -> RenderableType:
     """Return the output of `sojourn run`."""
     return Group(
-        by_size_table(result, "fct_s", format_time, "flow completion time"),
-        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
-        *class_tables(result),
+        *_fct_tables(result),
+        *_long_lived_tables(result),
         _link_table(result),
         _counts(result),
         *_unfinished(result),
         *_notes(result),
     )
+
+
+def _fct_tables(result: Result) -> list[RenderableType]:
+    """Return the tables of completion times and slowdowns, if any flow has an end."""
+    if metrics.judged(result).is_empty() and not long_lived.by_class(result).is_empty():
+        return []
+    return [
+        by_size_table(result, "fct_s", format_time, "flow completion time"),
+        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
+        *class_tables(result),
+    ]
+
+
+def _long_lived_tables(result: Result) -> list[RenderableType]:
+    """Return the throughput, share and Jain index of long-lived flows by class, if any."""
+    rows = long_lived.by_class(result).to_dicts()
+    names = list(long_lived.METRICS)
+    if len(rows) == long_lived.SINGLE_CLASS:
+        rows = rows[1:]
+        names.remove("share")
+    cells = [
+        [
+            row["class"],
+            format_count(row["flows"]),
+            *(format_value({"metric": name, "value": row[name]}) for name in names),
+        ]
+        for row in rows
+    ]
+    columns = ["class", "flows", *names]
+    return [text_table(Table("long-lived flows", columns, cells))] if rows else []
 
 
 def by_size_table(
@@ -166,7 +200,10 @@ def _notes(result: Result) -> list[Text]:
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if parse_time(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
-    notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
+    if _fct_tables(result):
+        notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
+    if _long_lived_tables(result):
+        notes.append(LONG_LIVED_NOTE)
     notes += few_flows_notes(metrics.by_size(result, "fct_s"), metrics.by_class(result, "fct_s"))
     notes += _measured_notes(result)
     met = metrics.deadlines_met()(result)
