@@ -19,7 +19,7 @@ import pytest
 
 import sojourn
 from conftest import SCENARIO, make_result
-from sojourn import ScenarioError, cli, metrics, tune
+from sojourn import ScenarioError, cli, metrics, steady, tune
 from sojourn.runs.runner import run_many
 from sojourn.tune import objectives, optuna_sampler, ranges, study, tables, trials
 from sojourn.tune.trials import DONE, INVALID, STOPPED, Trial, Tuned
@@ -45,12 +45,38 @@ RATES = {"topology.rate": "1 Gbps:100 Gbps:log"}
         ("utilisation", metrics.utilisation("left->right")),
         ("utilisation of left->right", metrics.utilisation("left->right")),
         ("marks", metrics.count("marks")),
+        ("FCT mean", metrics.fct("mean")),
+        ("Slowdown  P95 of <= 100 KB", metrics.slowdown("p95", metrics.Bucket("", up_to=100e3))),
+        ("retransmissions", metrics.count("retransmits")),
     ],
 )
 def test_a_parsed_measure_equals_the_metric(text: str, metric: metrics.Metric) -> None:
     result = sojourn.run(SMALL)
     assert objectives.read(text).metric(result) == metric(result)
     assert not math.isnan(metric(result).value)
+
+
+@pytest.mark.parametrize("text", ["mean fct", "mean FCT", "FCT mean", "fct  MEAN"])
+def test_a_measure_has_one_name(text: str) -> None:
+    assert objectives.read(text).text == "mean fct"
+
+
+def test_an_unknown_measure_gives_a_list_of_all() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        objectives.read("speed")
+    for word in objectives.WORDS:
+        assert word in str(caught.value)
+
+
+def test_measures_of_long_lived_flows_are_those_of_tables() -> None:
+    workload = {"kind": "long_lived", "class": "bulk"}
+    result = sojourn.run({**SCENARIO, "workload": workload, "time_limit": "2 ms"})
+    for name, value in steady.by_class(result).row(1, named=True).items():
+        if name not in ("class", "flows"):
+            assert objectives.read(f"{name} of class bulk").of(result).value == value
+    assert objectives.constraint("throughput >= 2 Gb/s").bound == 2e9
+    with pytest.raises(ScenarioError, match="the bound must be a rate, such as `10 Gb/s`"):
+        objectives.constraint("throughput >= 2 GB")
 
 
 def test_a_queue_measure_is_of_the_busiest_link_or_of_the_named_link() -> None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sojourn._core import ScenarioError
-from sojourn.analysis import metrics, rpc
+from sojourn.analysis import long_lived, metrics, rpc
 from sojourn.analysis.metrics import Bucket, Metric, Statistic
 from sojourn.base.messages import did_you_mean
-from sojourn.base.units import SIZE, parse_size, parse_time
+from sojourn.base.units import SIZE, parse_rate, parse_size, parse_time
 from sojourn.runs.results import Result
 
 FLOW_METRICS: dict[str, tuple[Callable[[str, Bucket], Metric], str]] = {
@@ -24,12 +24,45 @@ FLOW_METRICS: dict[str, tuple[Callable[[str, Bucket], Metric], str]] = {
 }
 """Metrics over flows: function of a statistic and a set of flows, and unit."""
 
+LONG_LIVED = {
+    name.lower(): (metric, "b/s" if name == "throughput" else "")
+    for name, metric in long_lived.METRICS.items()
+}
+"""Metrics of long-lived flows, of all or of one class, and their units."""
+
 COUNTS = ("drops", "marks", "pauses", "retransmits", "timeouts")
 """Counters of a complete run, for bounds only: they may be 0, and a ratio to 0 is undefined."""
 
-WORDS = (*FLOW_METRICS, "latency", "utilisation", "queue", "deadlines met", *COUNTS)
+LINK_COUNTERS = {
+    "utilisation": ("utilisation", ""),
+    "mean queue": ("queue_mean_bytes", "B"),
+    "max queue": ("queue_max_bytes", "B"),
+}
+"""Measures of a link, by default the busiest: column of its counters, and unit."""
 
-FORMS = "`mean|p50|p99|max fct|slowdown [of <= 100 KB]`, `p99 latency`, `utilisation`, `mean queue`"
+ALIASES = {
+    "deadlines_met": "deadlines met",
+    "jain": "jain index",
+    "retransmissions": "retransmits",
+}
+"""Other words of measures."""
+
+WITH_STATISTIC = (*FLOW_METRICS, "latency", "queue")
+"""First words of measures in tables, such as `FCT mean`, that follow the statistic in options."""
+
+WORDS = (
+    *FLOW_METRICS,
+    *LONG_LIVED,
+    *("latency", "utilisation", "queue", "deadlines met"),
+    *COUNTS,
+)
+
+FORMS = (
+    "`mean|max|p50|p99 fct|slowdown|latency`, `deadlines met`, `throughput`, `share`, "
+    "`jain index`, `utilisation`, `mean|max queue`, "
+    f"{', '.join(f'`{name}`' for name in COUNTS)}; "
+    "followed by `of <= 100 KB`, `of class NAME` or `of LINK`"
+)
 
 MIN_VALUE = 1e-12
 """Lower limit of values in logarithms: a utilisation or a queue length may be 0."""
@@ -42,7 +75,7 @@ class Measure:
     text: str
     metric: Metric
     unit: str
-    """`s`, `B`, or empty for plain numbers and shares."""
+    """`s`, `B`, `b/s`, or empty for plain numbers and shares."""
 
     def of(self, result: Result) -> Statistic:
         """Return the value in a run, in seconds, bytes or as a plain number."""
@@ -107,7 +140,12 @@ def _bound(text: str, measure: Measure) -> float:
         if not math.isfinite(bound):
             raise ValueError
     except ValueError:
-        expected = {"s": "a time, such as `2 ms`", "B": "a size, such as `100 KB`", "": "a number"}
+        expected = {
+            "s": "a time, such as `2 ms`",
+            "B": "a size, such as `100 KB`",
+            "b/s": "a rate, such as `10 Gb/s`",
+            "": "a number",
+        }
         raise ScenarioError(f"the bound must be {expected[measure.unit]}, not `{text}`") from None
     return bound
 
@@ -117,38 +155,62 @@ def _amount(text: str, unit: str) -> float:
         return parse_time(text)
     if unit == "B":
         return parse_size(text)
+    if unit == "b/s":
+        return parse_rate(text)
     share = text.strip().removesuffix("%")
     return float(share) / (1 if share == text.strip() else 100)
 
 
 def read(text: str) -> Measure:
-    """Parse a measure.
+    """Parse a measure, in words of tables or options: `FCT mean` is `mean fct`.
 
     Raises `ScenarioError` with the allowed forms.
     """
-    words = " ".join(text.split())
-    head, _, selection = words.partition(" of ")
+    head, _, selection = " ".join(text.split()).partition(" of ")
+    head = _canonical(head)
+    if (measure := _measure_of_run(head, selection)) is not None:
+        return measure
     statistic, _, metric = head.rpartition(" ")
-    if head in ("deadlines met", "deadlines_met"):
-        bucket = _bucket(selection)
-        return Measure(_measure_text("deadlines met", bucket), metrics.deadlines_met(bucket), "")
-    if head in COUNTS and not selection:
-        return Measure(head, metrics.count(head), "")
-    if head == "utilisation":
-        return Measure(words, _link_metric(selection, "utilisation", "utilisation"), "")
-    if metric == "queue" and statistic in ("mean", "max"):
-        return Measure(
-            words, _link_metric(selection, f"queue_{statistic}_bytes", "utilisation"), "B"
-        )
     if metric not in (*FLOW_METRICS, "latency"):
         hint = did_you_mean(metric, WORDS) or did_you_mean(head, WORDS)
         raise ScenarioError(f"unknown measure{hint} (allowed: {FORMS})")
     _check_statistic(statistic, metric)
     if metric == "latency":
-        return Measure(words, rpc.latency(statistic, selection.removeprefix("class ")), "s")
+        of_class = selection.removeprefix("class ")
+        return Measure(_with(head, selection), rpc.latency(statistic, of_class), "s")
     function, unit = FLOW_METRICS[metric]
     bucket = _bucket(selection)
     return Measure(_measure_text(head, bucket), function(statistic, bucket), unit)
+
+
+def _canonical(head: str) -> str:
+    """Return the words of a measure in small letters, with the statistic first."""
+    head = ALIASES.get(head.lower(), head.lower())
+    metric, space, statistic = head.partition(" ")
+    return f"{statistic} {metric}" if space and metric in WITH_STATISTIC else head
+
+
+def _measure_of_run(head: str, selection: str) -> Measure | None:
+    """Return a measure of counters, links, deadlines or long-lived flows, or `None`."""
+    text = _with(head, selection)
+    if head == "deadlines met":
+        bucket = _bucket(selection)
+        return Measure(_measure_text(head, bucket), metrics.deadlines_met(bucket), "")
+    if head in LONG_LIVED:
+        if head == "share" and not selection:
+            raise ScenarioError("the share of all long-lived flows is 1: add `of class NAME`")
+        metric_of, unit = LONG_LIVED[head]
+        return Measure(text, metric_of(selection.removeprefix("class ") or metrics.ALL.name), unit)
+    if head in COUNTS and not selection:
+        return Measure(head, metrics.count(head), "")
+    if head in LINK_COUNTERS:
+        counter, unit = LINK_COUNTERS[head]
+        return Measure(text, _link_metric(selection, counter, "utilisation"), unit)
+    return None
+
+
+def _with(head: str, selection: str) -> str:
+    return f"{head} of {selection}" if selection else head
 
 
 def _check_statistic(statistic: str, metric: str) -> None:

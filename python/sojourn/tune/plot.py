@@ -220,9 +220,11 @@ def _draw_best(
 def _unit(tuned: Tuned, goal: Goal) -> tuple[float, str]:
     """Return the factor of values, and the label of the axis with its unit."""
     measure: Measure = goal.measure
-    units: Sequence[str] = {"s": ("s", "ms", "us", "ns"), "B": ("MB", "KB", "B")}.get(
-        measure.unit, ()
-    )
+    units: Sequence[str] = {
+        "s": ("s", "ms", "us", "ns"),
+        "B": ("MB", "KB", "B"),
+        "b/s": ("Gb/s",),
+    }.get(measure.unit, ())
     value = tuned.value(tuned.done[0], goal)
     # The largest unit in which the value is at least 1.
     unit = next((name for name in units if value * PER_UNIT[name] >= 1), "")

@@ -13,7 +13,7 @@ import numpy as np
 import tomlkit
 
 from sojourn.base import files
-from sojourn.base.units import format_long_time, format_size, format_time
+from sojourn.base.units import format_bit_rate, format_long_time, format_size, format_time
 from sojourn.scenario.controller_files import KIND, is_name
 from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import TRANSPORT, named_file
@@ -33,9 +33,8 @@ OUTCOMES = {STOPPED: "stopped early", INVALID: "invalid"}
 
 def formatted(measure: Measure, value: float) -> str:
     """Return a value of a measure with three digits and its unit."""
-    if measure.unit:
-        return format_time(value) if measure.unit == "s" else format_size(value)
-    return f"{value:.3g}"
+    formats = {"s": format_time, "B": format_size, "b/s": format_bit_rate}
+    return formats.get(measure.unit, "{:.3g}".format)(value)
 
 
 def progress(so_far: Tuned) -> str:
