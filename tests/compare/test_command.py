@@ -11,8 +11,8 @@ import pytest
 
 import sojourn
 from conftest import SCENARIO, SCENARIO_FILE
-from sojourn import cli, pairs
-from sojourn.compare import paired_tables
+from sojourn import cli, metrics, pairs
+from sojourn.compare import comparison, paired_tables
 from sojourn.show import console
 
 MIXED = """
@@ -256,7 +256,7 @@ def test_a_comparison_of_many_points_has_a_table_of_all_flows_only(
     assert cli.invoke(["compare", "mixed.toml", "--vary", "workload.web.load=0.1:0.4:0.01"]) == 0
     printed = capsys.readouterr().out
     assert "incast  " not in printed
-    assert len(printed.splitlines()) < 80
+    assert len(printed.splitlines()) < 120, "a sentence for 20 loads, two rows for each"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 130])
@@ -321,3 +321,63 @@ def test_long_lived_flows_of_several_classes_have_shares(
     assert table["class"].unique(maintain_order=True).to_list() == ["all", "early", "late"]
     of_cubic = table.filter(transport="cubic")["value"].to_list()
     assert sum(of_cubic[1:]) == pytest.approx(1)
+
+
+def test_counters_of_each_scheme_are_printed_and_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    queue = 'queue = { kind = "drop_tail", capacity = "9 KB" }\n'
+    text = queue + SCENARIO_FILE
+    Path("a.toml").write_text(text, encoding="utf-8")
+    arguments = ["--vary", "transport=dctcp,tcp", "--seeds", "2", "--flows"]
+    assert cli.invoke(["compare", "a.toml", *arguments]) == 0
+    heads = ["transport", *comparison.COUNTERS]
+    heads.remove("losses")
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    row = lines.index(" ".join(heads)) + 2
+    assert [line.split()[0] for line in lines[row : row + 2]] == ["dctcp", "tcp"]
+    table = pl.read_csv("results/compare/a/comparison.csv").filter(transport="tcp", size="all")
+    index = pl.read_csv("results/compare/a/index.csv").filter(transport="tcp")
+    results = [sojourn.Result.read(Path("results/compare/a") / each) for each in index["folder"]]
+    drops = [result.summary["counts"]["drops"] for result in results]
+    assert sum(drops) > 0
+    assert table.filter(metric="drops")["value"].to_list() == [sum(drops) / 2]
+    busiest = [metrics.of_busiest_link("queue_max_bytes")(result).value for result in results]
+    assert table.filter(metric="queue max")["value"].to_list() == [sum(busiest) / 2]
+
+
+def test_an_ideal_has_no_counters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["compare", "a.toml", "--vary", "model=srpt,processor_sharing"]) == 0
+    printed = capsys.readouterr().out
+    assert "drops" not in printed
+    assert "utilisation" in printed
+
+
+def test_percentiles_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["compare", "a.toml", "b.toml", "--percentiles", "99,p50,75.5"]) == 0
+    printed = capsys.readouterr().out
+    names = ["FCT mean", "FCT p50", "FCT p75.5", "FCT p99", "slowdown mean", "slowdown p99"]
+    assert re.search(" +".join(names), printed)
+    table = pl.read_csv("results/compare/a_b/comparison.csv")
+    assert set(names) <= set(table["metric"])
+    assert cli.invoke(["compare", "a.toml", "--percentiles", "90"]) == 0
+    assert "FCT p90" in capsys.readouterr().out
+    assert cli.invoke(["run", "a.toml", "--percentiles", "75"]) == 0
+    assert re.search(r"size +flows +unfinished +mean +p75 *\n", capsys.readouterr().out)
+    for wrong in ("100", "0", "x", "50,,99"):
+        assert cli.invoke(["compare", "a.toml", "--percentiles", wrong]) == 2
+        expected = "expected numbers above 0 and below 100, such as 50,99,99.9"
+        assert expected in capsys.readouterr().err
+
+
+def test_flows_that_no_scheme_finished_have_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+    flows = [f"{{ source = 0, target = 1, size = '{size}' }}" for size in ("1 KB", "1 GB")]
+    Path("two.toml").write_text(
+        f"transport = 'tcp'\ntime_limit = '1 ms'\ntopology = {{ kind = 'star', hosts = 3 }}\n"
+        f"workload = {{ kind = 'flows', flows = [{', '.join(flows)}] }}\n",
+        encoding="utf-8",
+    )
+    assert cli.invoke(["compare", "two.toml", "--vary", "transport=tcp,dctcp"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    large = [row for row in rows if row[:3] == [">", "10", "MB"]]
+    assert [(row[3], row[-1]) for row in large] == [("tcp", "baseline"), ("dctcp", "-")]

@@ -13,9 +13,11 @@ from sojourn.cli.shared import (
     Fresh,
     Memory,
     Out,
+    Percentiles,
     Seeds,
     Threads,
     output_directory,
+    parse_percentiles,
     prefix_errors,
     read_scenarios,
     run_options,
@@ -38,6 +40,7 @@ def compare(
             "--median", help="Report medians over seeds instead of means (robust to heavy tails)."
         ),
     ] = False,
+    percentiles: Percentiles = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +93,7 @@ def compare(
     from sojourn.show import console, intervals
     from sojourn.show.parts import breakdown_tables
 
+    chosen = comparison.PERCENTILES if percentiles is None else parse_percentiles(percentiles)
     scenarios = read_scenarios(paths)
     with prefix_errors(*scenarios):
         measures = [_measure(text) for text in plot or ()]
@@ -105,6 +109,7 @@ def compare(
             base,
             variations,
             seeds=seeds,
+            percentiles=chosen,
             median=median,
             account=account,
             what=", ".join(path.name for path in scenarios),
@@ -126,7 +131,8 @@ def compare(
     written += outputs.write_flows(runs, out) if flows else []
     sentences = paired_tables.sentences(paired, by, differences)
     console.show_lines(paired_tables.shortened(sentences))
-    console.show([*tables.summary_tables(table, paired), *tables.long_lived_tables(table)])
+    console.show(tables.summary_tables(table, paired))
+    console.show([*tables.long_lived_tables(table), *tables.counter_tables(table)])
     show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)
     console.show(show_parts(comparison.split_parts(table)[1], prefix="FCT breakdown, "))
     console.show(show_parts(differences, prefix=f"difference from {reference}, "))

@@ -7,10 +7,12 @@ import typer
 from sojourn.cli.shared import (
     Memory,
     Out,
+    Percentiles,
     ScenarioFile,
     Scheme,
     Threads,
     checked_directory,
+    parse_percentiles,
     prefix_errors,
 )
 
@@ -25,6 +27,7 @@ def run(
         int | None, typer.Option(min=0, help="Seed (default: that of the scenario).")
     ] = None,
     scheme: Scheme = None,
+    percentiles: Percentiles = None,
     out: Out = None,
     threads: Threads = None,
     memory: Memory = None,
@@ -33,11 +36,13 @@ def run(
 
     Example: `sojourn run scenario.toml --out out`
     """
+    from sojourn.analysis.metrics import STATISTICS
     from sojourn.runs.runner import run_many
     from sojourn.scenario import overrides, reading
     from sojourn.show import console
     from sojourn.show.result import result_tables
 
+    statistics = STATISTICS if percentiles is None else ("mean", *parse_percentiles(percentiles))
     with prefix_errors(path):
         scenario = overrides.choose_scheme(reading.read(path), scheme)
         scenario = overrides.with_settings(scenario, overrides.parse_settings(set_ or ()))
@@ -50,7 +55,7 @@ def run(
             result.write(out)
     finally:
         # A result that cannot be written, as on a full disk, is printed at least.
-        console.console.print(result_tables(result))
+        console.console.print(result_tables(result, statistics))
     print(
         f"written to {out}"
         if out

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +39,10 @@ Memory = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option(help="Ignore the cache.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of seeds of each combination.")]
+Percentiles = Annotated[
+    str | None,
+    typer.Option(metavar="P1,P2", help="Percentiles of completion times, such as 50,99,99.9."),
+]
 Scheme = Annotated[
     str | None, typer.Option(metavar="NAME", help="Scheme of the scenario's table `schemes`.")
 ]
@@ -59,6 +64,17 @@ def run_options(
     cache = None if fresh else default_cache()
     caches_in_use.update(set() if cache is None else {cache})
     return {"threads": threads, "cluster": cluster, "memory": memory, "cache": cache}
+
+
+def parse_percentiles(text: str) -> list[str]:
+    """Return percentiles such as `50,99.9` as `p50` and `p99.9`, in ascending order."""
+    numbers = [part.strip().lower().removeprefix("p") for part in text.split(",")]
+    is_valid = [re.fullmatch(r"\d+(\.\d+)?", part) and 0 < float(part) < 100 for part in numbers]
+    if not all(is_valid):
+        raise ScenarioError(
+            f"--percentiles {text}: expected numbers above 0 and below 100, such as 50,99,99.9"
+        )
+    return [f"p{number}" for number in sorted(set(numbers), key=float)]
 
 
 def output_directory(out: Path | None, command: str, name: str) -> Path:

@@ -31,6 +31,19 @@ LOAD = {"realised load": metrics.realised_load()}
 """Metric of all flows together, if the workload has a configured load."""
 
 
+PERCENTILES = ("p50", "p99")
+"""Percentiles of FCTs by default; of slowdowns, the last."""
+
+COUNTS = ("drops", "losses", "marks", "pauses", "timeouts", "retransmits")
+
+COUNTERS = {
+    **{name: metrics.count(name) for name in COUNTS},
+    "utilisation": metrics.of_busiest_link("utilisation"),
+    "queue max": metrics.of_busiest_link("queue_max_bytes"),
+}
+"""Metrics of a complete run: counts, and counters of the busiest link."""
+
+
 def run_all(
     base: Mapping[str, Any],
     variations: Mapping[str, Sequence[Any]],
@@ -60,6 +73,7 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     *,
     seeds: int = 1,
     buckets: Iterable[metrics.Bucket] = metrics.BUCKETS,
+    percentiles: Sequence[str] = PERCENTILES,
     median: bool = False,
     account: bool = False,
     **options: Any,
@@ -70,7 +84,7 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     scheme, named by its `name`.
 
     Rows are by `size`, and by `class` if there is more than one; those of long-lived flows are by
-    class. With `median`, values are medians
+    class, and those of `COUNTERS` of all flows. With `median`, values are medians
     over seeds. With a single seed, means have the intervals of `convergence.within_run`. With
     `account`, runs record FCT breakdowns, and metrics that begin with `PART_PREFIX` are added: the
     parts of the mean FCT of finished flows (`accounts.by_size`; always means, since medians of
@@ -92,10 +106,9 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
                 "flows": metrics.flows(bucket),
                 **(LOAD if has_load and bucket == metrics.ALL else {}),
                 "FCT mean": metrics.fct("mean", bucket),
-                "FCT p50": metrics.fct("p50", bucket),
-                "FCT p99": metrics.fct("p99", bucket),
+                **{f"FCT {name}": metrics.fct(name, bucket) for name in percentiles},
                 "slowdown mean": metrics.slowdown("mean", bucket),
-                "slowdown p99": metrics.slowdown("p99", bucket),
+                f"slowdown {percentiles[-1]}": metrics.slowdown(percentiles[-1], bucket),
                 **(_deadline_metrics(bucket) if has_deadlines else {}),
             },
         )
@@ -104,6 +117,9 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
             summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
         identity = {name: pl.lit(value) for name, value in bucket.where.items()}
         tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+    counters = metrics.across_seeds(metrics.measure(runs, **COUNTERS), median=median)
+    identity = {name: pl.lit(value) for name, value in metrics.ALL.where.items()}
+    tables.append(counters.with_columns(**identity).select(*varied, *COLUMNS))
     for name in long_lived.classes(run.result for run in runs):
         measured = metrics.measure(
             runs, **{head: metric(name) for head, metric in long_lived.METRICS.items()}

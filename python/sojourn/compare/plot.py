@@ -26,9 +26,6 @@ MAX_BARS = 40
 """Largest number of stacked bars in one picture."""
 
 
-SLOWDOWNS = ("slowdown mean", "slowdown p99")
-"""Metrics of all flows that are drawn by default."""
-
 UNITS = {"s": ("s", "ms", "us"), "B": ("MB", "KB", "B")}
 """Units of an axis, from large to small, by the unit of a measure."""
 
@@ -57,7 +54,7 @@ def draw(
     """Draw measures against the first numeric variation, or as bars: one panel for each.
 
     `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B` or
-    none; by default it is the mean and p99 slowdown of all flows, or throughput (bit/s) and Jain
+    none; by default it is the mean and first percentile of slowdowns, or throughput (bit/s) and Jain
     index if all flows are long-lived. If the table has FCT breakdowns, a further panel contains one
     stacked bar for each combination of variations, size and class.
     """
@@ -108,7 +105,7 @@ def _drawn_metrics(rows: pl.DataFrame) -> tuple[str, str]:
     has_long_lived = "throughput" in rows["metric"]
     if has_long_lived and not slowdowns.is_finite().any():
         return "throughput", "Jain index"
-    return SLOWDOWNS
+    return "slowdown mean", next(name for name in rows["metric"] if name.startswith("slowdown p"))
 
 
 def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

@@ -26,6 +26,8 @@ RATIO = "FCT mean"
 SUMMARY_TITLE = "completion times and slowdowns"
 
 
+COUNTERS_TITLE = "counts, and utilisation and queue of the busiest link"
+
 MOST_ROWS = 60
 """Largest number of rows of the summary with all sizes and classes."""
 
@@ -53,7 +55,8 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
             values = {row["metric"]: format_value(row) for row in scheme.to_dicts()}
             first = scheme.row(0, named=True)
             ratio = ratios.get(_key(first, labels))
-            ratio_text = "baseline" if ratio is None else with_interval(ratio)
+            is_baseline = bool(ratios) and str(first[labels[0]]) == str(pairs["against"][0])
+            ratio_text = "baseline" if is_baseline else with_interval(ratio) if ratio else "-"
             cells = [values.get(name, "-") for name in names]
             heads = (str(first[label]) for label in labels)
             rows.append((group, *heads, *cells, *([ratio_text] if ratios else [])))
@@ -93,6 +96,34 @@ def long_lived_tables(table: pl.DataFrame) -> list[Table]:
     return [Table("long-lived flows", columns, rows, labels=1 + len(labels))]
 
 
+def counter_tables(table: pl.DataFrame) -> list[Table]:
+    """Return the counts of each scheme, and utilisation and queue of the busiest link.
+
+    Counters that a model lacks are omitted, and losses if there are none.
+    """
+    labels = comparison.labels(table)
+    part = table.filter(pl.col("metric").is_in(list(comparison.COUNTERS)))
+    part = part.filter(
+        pl.col("value").is_finite(), (pl.col("metric") != "losses") | (pl.col("value") > 0)
+    )
+    names = [name for name in comparison.COUNTERS if name in part["metric"]]
+    rows = []
+    for scheme in part.partition_by(labels, maintain_order=True):
+        # Means over seeds; the intervals are in the file.
+        values = {
+            row["metric"]: format_value({"metric": row["metric"], "value": row["value"]})
+            for row in scheme.to_dicts()
+        }
+        rows.append(
+            [
+                *(str(scheme[label][0]) for label in labels),
+                *(values.get(name, "0") for name in names),
+            ]
+        )
+    columns = [*labels, *names]
+    return [Table(COUNTERS_TITLE, columns, rows, labels=len(labels))] if rows else []
+
+
 def _key(row: Mapping[str, Any], labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in (*labels, "size", "class"))
 
@@ -116,7 +147,7 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
 def _parts(table: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the metrics of flows of each size and class that has values of its own."""
     table, _ = comparison.split_parts(table)
-    table = table.filter(~pl.col("metric").is_in(list(long_lived.METRICS)))
+    table = table.filter(~pl.col("metric").is_in([*long_lived.METRICS, *comparison.COUNTERS]))
     parts: list[pl.DataFrame] = []
     for part in table.partition_by("size", "class", maintain_order=True):
         measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
@@ -181,7 +212,7 @@ def _few_flows_note(table: pl.DataFrame) -> list[str]:
     flows = table.filter(pl.col("metric") == "flows", pl.col("value") > 0).select(identity)
     missing = table.filter(pl.col("value").is_nan()).join(flows, on=identity, how="semi")
     words = (str(name).rpartition(" ")[2] for name in missing["metric"])
-    names = sorted({word for word in words if word in metrics.STATISTICS})
+    names = sorted(set(filter(metrics.is_percentile, words)), key=metrics.share_of)
     return [too_few_flows(names)] if names else []
 
 

@@ -6,8 +6,11 @@ from typing import Any
 
 from sojourn.base.units import format_bit_rate, format_count, format_size, format_time
 
-COUNTS = ("flows", "terminated")
-"""Metrics that count flows."""
+COUNTS = (
+    *("flows", "terminated"),
+    *("drops", "losses", "marks", "pauses", "timeouts", "retransmits"),
+)
+"""Metrics that count flows, packets or events."""
 
 
 def format_value(row: Mapping[str, Any]) -> str:
@@ -39,7 +42,7 @@ def format_in_unit(value: float, metric: str) -> str:
     """Format a value in the unit of its metric."""
     if metric.startswith("FCT") or metric.endswith("_s"):
         return format_time(value)
-    if metric.endswith("_bytes"):
+    if metric.endswith("_bytes") or metric.startswith("queue"):
         return format_size(value)
     if metric == "throughput":
         return format_bit_rate(value)

@@ -35,26 +35,26 @@ MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
 
 
-def result_tables(result: Result) -> RenderableType:
-    """Return the output of `sojourn run`."""
+def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS) -> RenderableType:
+    """Return the output of `sojourn run`, with these statistics of completion times."""
     return Group(
-        *_fct_tables(result),
+        *_fct_tables(result, statistics),
         *_long_lived_tables(result),
         _link_table(result),
         _counts(result),
         *_unfinished(result),
-        *_notes(result),
+        *_notes(result, statistics),
     )
 
 
-def _fct_tables(result: Result) -> list[RenderableType]:
+def _fct_tables(result: Result, statistics: Sequence[str]) -> list[RenderableType]:
     """Return the tables of completion times and slowdowns, if any flow has an end."""
     if metrics.judged(result).is_empty() and not long_lived.by_class(result).is_empty():
         return []
     return [
-        by_size_table(result, "fct_s", format_time, "flow completion time"),
-        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
-        *class_tables(result),
+        by_size_table(result, "fct_s", format_time, "flow completion time", statistics),
+        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics),
+        *class_tables(result, statistics),
     ]
 
 
@@ -78,38 +78,45 @@ def _long_lived_tables(result: Result) -> list[RenderableType]:
 
 
 def by_size_table(
-    result: Result, column: str, show: Callable[[float], str], title: str
+    result: Result,
+    column: str,
+    show: Callable[[float], str],
+    title: str,
+    statistics: Sequence[str] = metrics.STATISTICS,
 ) -> RenderableType:
     """Return statistics of completion times or slowdowns by size; `show` formats a value."""
-    rows = metrics.by_size(result, column)
+    rows = metrics.by_size(result, column, statistics=statistics)
     counts = _count_columns(rows)
     cells = [
         [
             row["size"],
             *(format_count(row[name]) for name in counts),
-            *(cell(row, name, show) for name in metrics.STATISTICS),
+            *(cell(row, name, show) for name in statistics),
         ]
         for row in rows.to_dicts()
     ]
-    columns = ["size", *counts, *metrics.STATISTICS]
-    return text_table(Table(title, columns, cells, optional=["p95", "p50"]))
+    columns = ["size", *counts, *statistics]
+    return text_table(Table(title, columns, cells, optional=statistics[-2:0:-1]))
 
 
-def class_tables(result: Result) -> list[RenderableType]:
+def class_tables(
+    result: Result, statistics: Sequence[str] = metrics.STATISTICS
+) -> list[RenderableType]:
     """Return completion times and slowdowns by class, if the run has more than one."""
-    times = metrics.by_class(result, "fct_s")
-    slowdowns = metrics.by_class(result, "slowdown")
+    slowdown_statistics = ("mean", statistics[-1])
+    times = metrics.by_class(result, "fct_s", statistics)
+    slowdowns = metrics.by_class(result, "slowdown", slowdown_statistics)
     if times.is_empty():
         return []
-    counts, slowdown_statistics = _count_columns(times), ("mean", "p99")
-    heads = [f"FCT {name}" for name in metrics.STATISTICS]
-    heads += [f"slowdown {name}" for name in slowdown_statistics]
+    counts = _count_columns(times)
+    fct_heads = [f"FCT {name}" for name in statistics]
+    heads = [*fct_heads, *(f"slowdown {name}" for name in slowdown_statistics)]
     rows = []
     for row, slowdown in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
-        cells = [cell(row, name, format_time) for name in metrics.STATISTICS]
+        cells = [cell(row, name, format_time) for name in statistics]
         cells += [cell(slowdown, name, "{:.2f}".format) for name in slowdown_statistics]
         rows.append([row["class"], *(format_count(row[name]) for name in counts), *cells])
-    optional = ["slowdown p99", "FCT p95", "FCT p50", "slowdown mean"]
+    optional = [heads[-1], *fct_heads[-2:0:-1], "slowdown mean"]
     return [text_table(Table("by class", ["class", *counts, *heads], rows, optional=optional))]
 
 
@@ -150,7 +157,9 @@ def _counter(counters: Mapping[str, Any], name: str, show: Callable[[float], str
 
 def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
-    names = ("drops", "marks", "pauses", "retransmits", "timeouts")
+    names = ["drops", "marks", "pauses", "retransmits", "timeouts"]
+    # Losses are rare: those of random losses and of failed links.
+    names += ["losses"] if counts.get("losses") else []
     tally = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
     kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
     took = result.summary[f"{kind}_seconds"]
@@ -192,7 +201,7 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
     return [Text(f"unfinished: {share} did not finish before the end of the run at {end}"), table]
 
 
-def _notes(result: Result) -> list[Text]:
+def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
     notes = [environment_line(result)]
     if result.summary.get("load"):
@@ -200,11 +209,12 @@ def _notes(result: Result) -> list[Text]:
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if parse_time(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
-    if _fct_tables(result):
+    if _fct_tables(result, statistics):
         notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
     if _long_lived_tables(result):
         notes.append(LONG_LIVED_NOTE)
-    notes += few_flows_notes(metrics.by_size(result, "fct_s"), metrics.by_class(result, "fct_s"))
+    of_size = metrics.by_size(result, "fct_s", statistics=statistics)
+    notes += few_flows_notes(statistics, of_size, metrics.by_class(result, "fct_s", statistics))
     notes += _measured_notes(result)
     met = metrics.deadlines_met()(result)
     if not math.isnan(met.value):
@@ -228,10 +238,10 @@ def _measured_notes(result: Result) -> list[str]:
     return [f"links: {' '.join(bounds)}; max: of the whole run"]
 
 
-def few_flows_notes(*tables: pl.DataFrame) -> list[str]:
+def few_flows_notes(statistics: Sequence[str], *tables: pl.DataFrame) -> list[str]:
     """Return a note if percentiles in tables of `metrics.by_size` lack flows, else nothing."""
     rows = [row for table in tables for row in table.to_dicts() if row["flows"]]
-    names = [name for name in metrics.STATISTICS if any(math.isnan(row[name]) for row in rows)]
+    names = [name for name in statistics if any(math.isnan(row[name]) for row in rows)]
     return [too_few_flows(names)] if names else []
 
 

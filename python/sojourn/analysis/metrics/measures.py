@@ -119,6 +119,20 @@ def measured(counters: Mapping[str, Any]) -> dict[str, Any]:
     return {**counters, **counters.get("measured", {})}
 
 
+def of_busiest_link(counter: str) -> Metric:
+    """Measure a counter of the link with the highest utilisation, such as `queue_max_bytes`.
+
+    The counters are those of `measured`; NaN in an ideal without them.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        links = [measured(link) for link in result.summary["links"]]
+        busiest = max(links, key=lambda link: float(link["utilisation"]), default={})
+        return Statistic(float(busiest.get(counter, math.nan)))
+
+    return measure_one
+
+
 def count(name: str) -> Metric:
     """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none."""
     return lambda result: Statistic(float(result.summary["counts"].get(name, math.nan)))

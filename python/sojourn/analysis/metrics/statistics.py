@@ -66,6 +66,11 @@ def share_of(name: str) -> float:
     return 1.0 if share is None else float(share[1]) / 100
 
 
+def is_percentile(name: str) -> bool:
+    """Return true if a name is that of a percentile, such as `p99.9`."""
+    return re.fullmatch(r"p\d+(\.\d+)?", name) is not None
+
+
 def percentile(finished: Floats, unfinished: Floats, share: float) -> Statistic:
     """Return the smallest value that a `share` of all flows do not exceed (nearest rank).
 
