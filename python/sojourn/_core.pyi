@@ -77,6 +77,9 @@ class Prepared:
     def estimate(self, threads: int = 1) -> str:
         """Return an estimate of what a run on this number of threads needs, as JSON."""
 
+    def queues(self) -> str:
+        """Return the queues in force as JSON, in the form of `queues` of a run's summary."""
+
     def run(self, control: RunControl, threads: int = 1) -> dict[str, Any]:
         """Run the scenario; other Python threads go on meanwhile. Several runs are independent.
 

@@ -427,6 +427,33 @@ def test_a_check_prints_all_defaults(
     assert json.loads(capsys.readouterr().out)["transport"]["kind"] == "dctcp"
 
 
+def test_queues_in_force_are_printed_for_each_rate(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SCENARIO_FILE.replace("[topology]", "[topology]\nbottleneck_rate = '40 Gbps'")
+    (directory / "two.toml").write_text(
+        f"environment = 'paper'\n{text}"
+        "\n[schemes.limited]\nqueue.kind = 'drop_tail'\nqueue.capacity = '1 MB'\n"
+        "host_queue = 'drop_tail'\nreliability.delayed_ack = '40 ms'\n"
+        "\n[schemes.marking]\nswitch.shared_buffer = '9 MB'\nswitch.pause = {}\n",
+        encoding="utf-8",
+    )
+    marks = "threshold 97.5 KB at 10 Gb/s, 390 KB at 40 Gb/s, no limit of its own"
+    assert cli.invoke(["check", "two.toml"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "limited: queues: switches: drop_tail, capacity 1 MB; hosts: drop_tail, no limit of its"
+        " own",
+        "limited: buffers: no shared buffer, no pause frames",
+        "limited: hosts: service fifo; ACKs delayed by up to 40 ms",
+        f"marking: queues: switches: ecn_threshold, {marks}; hosts: ecn_threshold, threshold"
+        " 97.5 KB at 10 Gb/s, no limit of its own",
+        "marking: buffers: shared buffer of 9 MB with pause frames",
+        "marking: hosts: service fifo; an ACK for every data packet",
+    ]
+    assert cli.invoke(["run", "two.toml", "--scheme", "marking"]) == 0
+    assert marks in " ".join(capsys.readouterr().out.split())
+
+
 def test_components_are_listed_in_one_line_each_with_their_meaning(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -85,6 +85,11 @@ impl Prepared {
         py.detach(|| Ok(self.0.estimate(threads)?.show().to_string())).map_err(to_python)
     }
 
+    /// Returns the queues in force, with capacities and thresholds by link rate, as JSON.
+    fn queues(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| Ok(self.0.queues()?.to_string())).map_err(to_python)
+    }
+
     /// Runs the scenario without holding the interpreter.
     #[pyo3(signature = (control, threads=1))]
     fn run<'py>(

@@ -107,17 +107,27 @@ def new(
 def check(path: ScenarioFile) -> None:
     """Check a scenario, and print it as JSON with all defaults.
 
-    Of schemes, `schemes` shows the fields that differ between them.
+    Of schemes, `schemes` shows the fields that differ between them. The queues at each link rate,
+    buffers and hosts in force are printed to standard error.
 
     Example: `sojourn check scenario.toml`
     """
     import json
 
-    from sojourn.scenario import overrides, reading
+    from sojourn.scenario import encoding, overrides, reading
+    from sojourn.show.environment import in_force_lines
 
     with prefix_errors(path):
-        checked = overrides.check_schemes(reading.read(path))
+        scenario = reading.read(path)
+        checked = overrides.check_schemes(scenario)
+        lines = [
+            ": ".join([*map(str, labels.values()), line])
+            for labels, each in overrides.expand(scenario, {})
+            for line in in_force_lines(encoding.check(each), encoding.queues(each))
+        ]
     print(json.dumps(checked, indent=2, ensure_ascii=False))
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 def trace(

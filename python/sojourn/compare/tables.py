@@ -99,7 +99,7 @@ def long_lived_tables(table: pl.DataFrame) -> list[Table]:
 def counter_tables(table: pl.DataFrame) -> list[Table]:
     """Return the counts of each scheme, and utilisation and queue of the busiest link.
 
-    Counters that a model lacks are omitted, and losses if there are none.
+    Counters that a model lacks are omitted, and losses if the runs have none of them.
     """
     labels = comparison.labels(table)
     part = table.filter(pl.col("metric").is_in(list(comparison.COUNTERS)))

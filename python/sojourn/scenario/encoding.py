@@ -25,6 +25,12 @@ def check(scenario: ScenarioLike, memory: int | None = None) -> Scenario:
     return prepared.complete()
 
 
+def queues(scenario: ScenarioLike) -> list[dict[str, Any]]:
+    """Return the queues in force, as `queues` of a run's summary; an empty list for an ideal."""
+    in_force: list[dict[str, Any]] = json.loads(Prepared(scenario).core.queues())
+    return in_force
+
+
 def trace(scenario: ScenarioLike) -> dict[str, Any]:
     """Return the columns of the flows of the workload."""
     return Prepared(scenario).core.trace(budget())

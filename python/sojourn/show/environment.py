@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from sojourn.base.units import format_bit_rate
 from sojourn.runs.results import Result, Run
 from sojourn.scenario.overrides import SCHEME
 
@@ -55,6 +56,65 @@ def _switch(switch: Mapping[str, Any]) -> list[str]:
         return []
     pauses = "" if switch["pause"] == "none" else " with pause frames"
     return [f"shared buffer of {switch['shared_buffer']}{pauses}"]
+
+
+def in_force_lines(scenario: Mapping[str, Any], queues: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the queues at each link rate, the buffers of switches, and hosts and ACKs.
+
+    `scenario` is complete, and `queues` has the form of a run's summary; no lines for an ideal.
+    """
+    queues = list(queues)
+    if not queues:
+        return []
+    switch, host = scenario["switch"], scenario["host"]
+    buffers = _switch(switch) or ["no shared buffer"]
+    pauses = [] if switch["pause"] != "none" else ["no pause frames"]
+    reliability = _reliability(scenario[LAW])
+    return [
+        *queue_lines(queues),
+        f"buffers: {', '.join([*buffers, *pauses])}",
+        f"hosts: service {host['service']}; {_acks(reliability)}",
+    ]
+
+
+def queue_lines(queues: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each traffic class: its queues, with capacity and thresholds by rate."""
+    queues = list(queues)
+    lines = []
+    for entry in queues:
+        if not entry.get("ports"):
+            continue
+        sides = []
+        for at, place in (("switch", "switches"), ("host", "hosts")):
+            ports = [port for port in entry["ports"] if port["at"] == at]
+            if ports:
+                sides.append(f"{place}: {entry[at]['kind']}, {_limits(ports)}")
+        traffic_class = f" of traffic class {entry['class']}" if len(queues) > 1 else ""
+        lines.append(f"queues{traffic_class}: {'; '.join(sides)}")
+    return lines
+
+
+def _limits(ports: Iterable[Mapping[str, Any]]) -> str:
+    """Return the capacity and thresholds of ports: once if they are those of all rates."""
+    ports = list(ports)
+    names = [name for name in ports[0] if name not in ("at", "rate_bps", "links")]
+    texts = []
+    for name in sorted(names, key=lambda name: name == "capacity"):
+        values = list(dict.fromkeys(port[name] for port in ports))
+        if name == "capacity" and values == ["none"]:
+            texts.append("no limit of its own")
+        elif len(values) == 1 and len(ports) > 1:
+            texts.append(f"{name} {values[0]}")
+        else:
+            each = (f"{port[name]} at {format_bit_rate(port['rate_bps'])}" for port in ports)
+            texts.append(f"{name} {', '.join(each)}")
+    return ", ".join(texts)
+
+
+def _acks(reliability: Mapping[str, Any]) -> str:
+    if reliability.get("delayed_ack", "none") == "none":
+        return "an ACK for every data packet"
+    return f"ACKs delayed by up to {reliability['delayed_ack']}"
 
 
 def difference_lines(runs: Iterable[Run], by: str) -> list[str]:

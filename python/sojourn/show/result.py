@@ -19,7 +19,7 @@ from sojourn.base.units import (
 )
 from sojourn.runs.results import Result
 from sojourn.show.console import text_table
-from sojourn.show.environment import environment_line
+from sojourn.show.environment import environment_line, queue_lines
 from sojourn.show.intervals import format_in_unit, format_value
 from sojourn.show.table import Table
 
@@ -203,7 +203,7 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
 
 def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
-    notes = [environment_line(result)]
+    notes = [environment_line(result), *queue_lines(result.summary.get("queues", ()))]
     if result.summary.get("load"):
         notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")

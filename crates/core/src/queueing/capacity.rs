@@ -1,5 +1,7 @@
 //! Capacities and thresholds of queues: in scenarios, and resolved for the link of a port.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::Backlog;
@@ -108,6 +110,15 @@ impl Limit {
         match self {
             Self::Bytes(limit) => backlog.bytes > limit,
             Self::Packets(limit) => backlog.packets > limit,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => Bytes(*bytes).fmt(f),
+            Self::Packets(packets) => write!(f, "{packets} packets"),
         }
     }
 }

@@ -185,6 +185,11 @@ pub trait QueueKind {
     /// Returns the capacity; `None` if the queue has no limit of its own.
     fn capacity(&self) -> Option<Capacity>;
 
+    /// Returns the marking thresholds at a port, by parameter.
+    fn thresholds(&self, _scale: LinkScale) -> Vec<(&'static str, Limit)> {
+        Vec::new()
+    }
+
     /// Returns the quantum of a round-robin discipline. It must be at least the largest packet, so
     /// that a round serves every backlogged flow.
     fn quantum(&self) -> Option<Bytes> {

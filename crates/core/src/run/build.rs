@@ -1,10 +1,12 @@
 //! Construction of a run's objects from a scenario: graph, workload, network and simulation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
 
 use crate::base::random::Random;
-use crate::base::schema::{Problem, did_you_mean};
-use crate::base::units::{Duration, Time};
+use crate::base::schema::{Parameter, Problem, did_you_mean};
+use crate::base::units::{Duration, Rate, Time};
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
@@ -13,7 +15,7 @@ use crate::network::port::{Passing, Port, PortConfig};
 use crate::network::routes::Routes;
 use crate::network::switch::pause_timers::PauseTimers;
 use crate::network::switch::shared_buffer::Buffers;
-use crate::network::switch::traffic_classes::TrafficClasses;
+use crate::network::switch::traffic_classes::{Number, TrafficClasses};
 use crate::queueing::{LinkScale, disciplines};
 use crate::record::Recorder;
 use crate::router::{self, PortInfo};
@@ -277,6 +279,47 @@ impl Scenario {
             self.queues(if has_one_transport { first } else { main })
         };
         (0..traffic.numbers.len()).map(queues).collect()
+    }
+
+    /// Returns the queues in force of a scenario without a run; none in an ideal.
+    pub(super) fn queues_on(&self, graph: &Graph) -> Result<Value, Problem> {
+        let Some(transport) = &self.transport else { return Ok(json!([])) };
+        let parts = self.network_parts(graph, transport, &self.flows(graph)?.classes)?;
+        Ok(self.show_queues(graph, &parts.traffic, &parts.queues))
+    }
+
+    /// Shows the queues of each traffic class: their parameters, and capacities and thresholds of ports at
+    /// links of each rate.
+    pub(super) fn show_queues(
+        &self,
+        graph: &Graph,
+        traffic: &TrafficClasses,
+        queues: &[[disciplines::Config; 2]],
+    ) -> Value {
+        let mut links = BTreeMap::<(bool, Rate), u32>::new();
+        for link in &graph.links {
+            *links.entry((graph.is_from_host(link), link.rate)).or_default() += 1;
+        }
+        let base_rtt = self.base_rtt();
+        let show = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
+            let ports = links.iter().map(|((is_host, rate), count)| {
+                let (at, queue) = if *is_host { ("host", host) } else { ("switch", switch) };
+                let scale = LinkScale { rate: *rate, base_rtt };
+                let capacity = scale.limit(queue.capacity());
+                let capacity =
+                    capacity.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+                let mut port = json!({
+                    "at": at, "rate_bps": rate.0, "links": count, "capacity": capacity,
+                });
+                for (name, limit) in queue.thresholds(scale) {
+                    port[name] = limit.to_string().into();
+                }
+                port
+            });
+            let ports: Vec<Value> = ports.collect();
+            json!({ "class": class, "switch": switch.show(), "host": host.show(), "ports": ports })
+        };
+        traffic.numbers.iter().zip(queues).map(show).collect()
     }
 
     /// Returns the plan of windows, or `None` if the run goes event by event.

@@ -58,6 +58,11 @@ impl Prepared {
         Ok(self.cached_estimate()?.clone().on_threads(threads))
     }
 
+    /// Returns the queues in force: of each traffic class, with capacities and thresholds by link rate.
+    pub fn queues(&self) -> Result<Value, Problem> {
+        self.scenario.queues_on(self.graph()?)
+    }
+
     /// Returns the flows of the workload and their classes, without a run. A workload that needs more than
     /// `memory` bytes is an error.
     pub fn trace(&self, memory: Option<u64>) -> Result<(FlowColumns, Vec<String>), Problem> {
@@ -110,6 +115,24 @@ mod tests {
         assert!(std::ptr::eq(one, other));
         assert_eq!(first.run(1, &RunControl::default()).unwrap().flows.flow.len(), 16);
         assert_eq!(first.trace(None).unwrap().0.flow.len(), 16);
+    }
+
+    #[test]
+    fn queues_in_force_have_the_threshold_of_each_link_rate() {
+        let topology =
+            json!({ "kind": "dumbbell", "rate": "10 Gbps", "bottleneck_rate": "1 Gbps" });
+        let queues = prepared(&json!({ "topology": topology })).queues().unwrap();
+        let ports = queues[0]["ports"].as_array().unwrap();
+        let at = |at: &str, rate: u64| {
+            let port =
+                ports.iter().find(|port| port["at"] == at && port["rate_bps"] == rate).unwrap();
+            (port["links"].as_u64().unwrap(), port["threshold"].clone(), port["capacity"].clone())
+        };
+        assert_eq!(at("switch", 1_000_000_000), (2, json!("30 KB"), json!("none")));
+        assert_eq!(at("switch", 10_000_000_000), (20, json!("97.5 KB"), json!("none")));
+        assert_eq!(ports.len(), 3);
+        let ideal = prepared(&json!({ "model": "srpt", "transport": "none" }));
+        assert_eq!(ideal.queues().unwrap(), json!([]));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use crate::network::port::counters::PortTotals;
 use crate::network::port::pause_state::PauseState;
 use crate::network::switch::pause_watchdog::Deadlock;
 use crate::network::switch::traffic_classes::Number;
-use crate::queueing::disciplines;
 use crate::record::FlowColumns;
 use crate::record::rtts::Histogram;
 use crate::run::scenario::{Engine, Scenario};
@@ -56,11 +55,7 @@ impl Scenario {
         let queues = self.queues_by_traffic_class(transport, network.traffic(), classes);
         summary["warnings"] = self.warnings(graph, simulation, &queues);
         let numbers = &network.traffic().numbers;
-        let queue = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
-            let (switch, host) = (switch.show(), host.show());
-            json!({ "class": class, "switch": switch, "host": host })
-        };
-        summary["queues"] = numbers.iter().zip(&queues).map(queue).collect();
+        summary["queues"] = self.show_queues(graph, network.traffic(), &queues);
         merge(
             &mut summary["counts"],
             json!({

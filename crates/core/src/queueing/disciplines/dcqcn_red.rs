@@ -56,6 +56,12 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
+        let limit = |capacity| scale.limit(Some(capacity));
+        let named = [("kmin", limit(self.kmin)), ("kmax", limit(self.kmax))];
+        named.into_iter().filter_map(|(name, limit)| Some((name, limit?))).collect()
+    }
+
     /// [dcqcn15] chose its thresholds for links of 40 Gb/s.
     fn design_rates(&self) -> Option<DesignRates> {
         let is_published = self.kmax == Capacity::Bytes(200_000);

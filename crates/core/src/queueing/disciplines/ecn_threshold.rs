@@ -46,6 +46,10 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
+        vec![("threshold", self.threshold(scale))]
+    }
+
     fn design_rates(&self) -> Option<DesignRates> {
         self.threshold.and_then(DesignRates::of_dctcp_threshold)
     }

@@ -42,11 +42,17 @@ crate::parameters! {
     }
 }
 
+impl Config {
+    fn threshold(&self, scale: LinkScale) -> Option<Limit> {
+        scale.limit(self.threshold).map(|limit| limit.at_least(self.least_threshold))
+    }
+}
+
 impl QueueKind for Config {
     fn build(&self, scale: LinkScale) -> PortQueue {
         PortQueue::OnDeparture(Box::new(StrictPriority {
             capacity: scale.limit(self.capacity),
-            threshold: scale.limit(self.threshold).map(|it| it.at_least(self.least_threshold)),
+            threshold: self.threshold(scale),
             mark_by: self.mark_by,
             queues: (0..self.classes).map(|_| PacketFifo::default()).collect(),
             occupied: 0,
@@ -56,6 +62,10 @@ impl QueueKind for Config {
 
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
+    }
+
+    fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
+        self.threshold(scale).map(|limit| ("threshold", limit)).into_iter().collect()
     }
 
     fn design_rates(&self) -> Option<DesignRates> {
