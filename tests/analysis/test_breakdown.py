@@ -702,3 +702,39 @@ def test_flows_of_a_connection_wait_for_earlier_ones() -> None:
     least = excess.select(pl.min_horizontal(*PARTS)).to_series()
     assert (least > -1e-12).all()
     assert pieces(result, 20)["lasts_s"].sum() == pytest.approx(flows.row(20, named=True)["fct_s"])
+
+
+def test_explain_begins_with_its_conclusion_and_names_candidates_for_chains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    vary = ["--vary", "transport=dctcp,tcp"]
+    assert cli.invoke(["explain", "one.toml", *vary, "--seeds", "2"]) == 0
+    printed = capsys.readouterr().out
+    lines = printed.splitlines()
+    assert lines[0].startswith("dctcp: flows ≤ 100 KB take ")
+    assert lines.count("mean FCT by cause") == 1
+    assert "cross-traffic queueing: queueing in ports behind packets of other flows" in lines
+    title = "flows with the largest excess over the ideal FCT (seed 1)"
+    start = lines.index(title)
+    assert lines[start + 2].split() == [
+        "transport",
+        "flow",
+        "class",
+        "size",
+        "FCT",
+        "slowdown",
+        "main",
+        "cause",
+    ]
+    rows = [line.split() for line in lines[start + 4 : start + 14]]
+    assert [row[0] for row in rows] == ["dctcp"] * 5 + ["tcp"] * 5
+    base = sojourn.read("one.toml") | {"account": True}
+    flows = accounts.divided(sojourn.run(base | {"seed": 1}))
+    slowest = flows.sort(pl.col("fct_s") - pl.col("ideal_fct_s"), descending=True).head(5)
+    assert [int(row[1]) for row in rows[:5]] == slowest["flow"].to_list()
+    assert cli.invoke(["explain", "one.toml", *vary, "--flow", rows[0][1]]) == 0
+    capsys.readouterr()
+    assert cli.invoke(["explain", "one.toml", *vary, "--tables"]) == 0
+    assert "size: ≤ 100 KB" in capsys.readouterr().out

@@ -48,6 +48,9 @@ def explain(
         bool,
         typer.Option("--alone", help="Also run flows of each size alone, with the same transport."),
     ] = False,
+    all_tables: Annotated[
+        bool, typer.Option("--tables", help="Print a table with intervals for each size.")
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -76,7 +79,7 @@ def explain(
             schemes = overrides.expand(base, variations)
             flows_alone = unloaded.unloaded(runs, schemes, what="flows alone", **options)
         if flow is None:
-            written = _all_flows(runs, out, flows_alone)
+            written = _all_flows(runs, out, flows_alone, all_tables)
         else:
             written = _one_flow(runs, flow, out, flows_alone)
     if flows_alone is not None:
@@ -100,11 +103,14 @@ def _prepare(out: Path, flows_alone: "pl.DataFrame | None") -> list[str]:
     return [] if flows_alone is None else unloaded.write(flows_alone, out)
 
 
-def _all_flows(runs: "Sequence[Run]", out: Path, flows_alone: "pl.DataFrame | None") -> list[str]:
+def _all_flows(
+    runs: "Sequence[Run]", out: Path, flows_alone: "pl.DataFrame | None", all_tables: bool
+) -> list[str]:
     """Write and print the breakdown of flows and calls; return the files' names."""
     import polars as pl
 
     from sojourn.analysis import breakdown
+    from sojourn.base import units
     from sojourn.explain import rpc_plot
     from sojourn.explain import tables as page
     from sojourn.show import console, intervals, parts
@@ -119,21 +125,21 @@ def _all_flows(runs: "Sequence[Run]", out: Path, flows_alone: "pl.DataFrame | No
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)
     written += page.write_differences(differences, out) + last
-    console.show(parts.breakdown_tables(table, labels, intervals.format_duration))
-    if len(runs) == 1:
-        console.show([page.slowest(runs[0].result)])
+    console.show_lines([*page.call_sentences(calls, labels), *page.sentences(runs, labels)])
+    console.show(parts.breakdown_summary(table, labels, units.format_time, "mean FCT by cause"))
+    console.show_lines(parts.legend(table))
     console.show(page.call_tables(calls, labels, intervals.format_duration))
     if not differences.is_empty():
         scope = ", on the same flows" if differences["same_flows"].all() else ""
-        print(f"difference from {runs[0].labels[labels[0]]}{scope}:")
-        console.show(parts.breakdown_tables(differences, labels, intervals.format_duration))
-    for line in (
-        environment_line(runs[0].result),
-        *(difference_lines(runs, labels[0]) if labels else ()),
-        *page.call_sentences(calls, labels),
-        *page.sentences(runs, labels),
-    ):
-        print(line)
+        title = f"difference from {runs[0].labels[labels[0]]}{scope}"
+        console.show(parts.breakdown_summary(differences, labels, units.format_time, title))
+    console.show(page.slowest(runs, labels))
+    if all_tables:
+        show = intervals.format_duration
+        console.show(parts.breakdown_tables(table, labels, show))
+        console.show(parts.breakdown_tables(differences, labels, show, "difference, "))
+    differ = difference_lines(runs, labels[0]) if labels else []
+    console.show_lines([environment_line(runs[0].result), *differ])
     return written
 
 

@@ -55,8 +55,8 @@ def draw(
 
     `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B` or
     none; by default it is the mean and first percentile of slowdowns, or throughput and
-    Jain index if all flows are long-lived. If the table has FCT breakdowns, a further panel contains one
-    stacked bar for each combination of variations, size and class.
+    Jain index if all flows are long-lived. If the table has FCT breakdowns, a further panel
+    contains one stacked bar for each combination of variations, size and class.
     """
     table, parts = split_parts(table)
     names = labels(table)

@@ -11,6 +11,7 @@ import polars as pl
 from sojourn.analysis import breakdown, metrics
 from sojourn.analysis.breakdown import ALONE, LABELS, PARTS, TOTAL
 from sojourn.base import files
+from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot, style
@@ -112,19 +113,39 @@ def call_sentences(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
     return lines
 
 
-def slowest(result: Result, most: int = 5) -> Table:
-    """Return the `most` flows with the largest FCT less ideal FCT, and their largest parts."""
+def slowest(runs: Sequence[Run], labels: Sequence[str], most: int = 5) -> list[Table]:
+    """Return the flows with the largest FCT less ideal FCT, and the largest part of the excess.
+
+    The flows are those of the first seed, `most` of them under each scheme. Option `--flow` shows
+    the causal chain of one.
+    """
+    seed = runs[0].labels.get("seed")
     excess = pl.col("fct_s") - pl.col("ideal_fct_s")
-    flows = breakdown.divided(result).sort(excess, descending=True, maintain_order=True).head(most)
-    rows = []
-    for flow in flows.to_dicts():
-        parts = sorted(PARTS, key=lambda name: -flow[name])[:3]
-        shares = ", ".join(f"{LABELS[name]} {flow[name] / flow['fct_s']:.0%}" for name in parts)
-        times = f"{flow['fct_s']:.4g} s", f"{flow['slowdown']:.3g}"
-        size = f"{flow['size_bytes']:,} B"
-        rows.append([str(flow["flow"]), size, *times, str(flow["rounds"]), shares])
-    columns = ["flow", "size", "FCT", "slowdown", "rounds", "largest parts"]
-    return Table("flows with the largest excess", columns, rows)
+    rows: list[list[str]] = []
+    for run in runs:
+        if run.labels.get("seed") != seed:
+            continue
+        flows = breakdown.divided(run.result, excess=True)
+        flows = flows.sort(excess, descending=True, maintain_order=True)
+        for flow in flows.head(most).to_dicts():
+            part = max(PARTS, key=flow.__getitem__)
+            total = flow["fct_s"] - flow["ideal_fct_s"]
+            cause = f"{LABELS[part]} {flow[part] / total:.0%}" if total > 0 else "-"
+            rows.append(
+                [
+                    *(str(run.labels[label]) for label in labels),
+                    str(flow["flow"]),
+                    flow["class"],
+                    format_size(flow["size_bytes"]),
+                    format_time(flow["fct_s"]),
+                    f"{flow['slowdown']:.3g}",
+                    cause,
+                ]
+            )
+    columns = [*labels, "flow", "class", "size", "FCT", "slowdown", "main cause"]
+    title = "flows with the largest excess over the ideal FCT"
+    title += "" if len({run.labels.get("seed") for run in runs}) == 1 else f" (seed {seed})"
+    return [Table(title, columns, rows, labels=1 + len(labels), optional=["class"])]
 
 
 def flow_table(result: Result, number: int) -> Table:

@@ -55,7 +55,7 @@ COLOURS = {
 """Colours of parts: grey for parts that the ideal FCT has too, colours for other waits."""
 
 
-HEADS = {TOTAL: "all", ALONE: "ideal", **LABELS}
+HEADS = {TOTAL: "FCT", ALONE: "ideal FCT", **LABELS}
 """Column heads of metrics in printed tables."""
 
 
@@ -109,9 +109,45 @@ def breakdown_tables(
     return tables
 
 
+def breakdown_summary(
+    table: pl.DataFrame, labels: Sequence[str], show: Any, title: str
+) -> list[Table]:
+    """Return a result of `accounts.by_size` or `differences` as one table, without intervals.
+
+    A row is a size or a class under a scheme. Parts and sizes are omitted as in
+    `breakdown_tables`.
+    """
+    if table.is_empty():
+        return []
+    names = significant_metrics(table)
+    group_columns = [name for name in GROUP_COLUMNS if name in table.columns]
+    rows: list[list[str]] = []
+    first: list[list[str]] = []
+    for part in table.partition_by(group_columns, maintain_order=True):
+        groups = [part[name][0] for name in group_columns]
+        group = next((name for name in groups if name != metrics.ALL.name), metrics.ALL.name)
+        cells = []
+        for case in part.partition_by(labels, maintain_order=True) if labels else [part]:
+            values = dict(zip(case["metric"], case["value"], strict=True))
+            times = [show(values[name]) if name in values else "-" for name in names]
+            cells.append([*(str(case[label][0]) for label in labels), *times])
+        first = first or cells
+        if not rows or cells != first:
+            rows += [[group, *line] for line in cells]
+    head = "size or class" if "class" in group_columns else "size"
+    columns = [head, *labels, *(HEADS[name] for name in names)]
+    return [Table(title, columns, rows, labels=1 + len(labels))]
+
+
+def legend(table: pl.DataFrame) -> list[str]:
+    """Return the meaning of each part in a breakdown table."""
+    names = [name for name in significant_metrics(table) if name in PARTS]
+    return [f"{LABELS[name]}: {PARTS[name]}" for name in names]
+
+
 def significant_metrics(table: pl.DataFrame) -> list[str]:
     """Return the metrics of a breakdown table that are at least 1 % of the time in some row."""
     case = [name for name in table.columns[: table.columns.index("value")] if name != "metric"]
     size = pl.col("value").abs()
     present = table.filter(size > 0, size >= 0.01 * size.max().over(case))["metric"].unique()
-    return [name for name in (TOTAL, ALONE, *PARTS) if name in present]
+    return [name for name in (TOTAL, *PARTS, ALONE) if name in present]

@@ -132,7 +132,10 @@ def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str
 
 
 def _link_table(result: Result, most: int = 5) -> RenderableType:
-    columns = ("link", "rate", "used", "drops", "marks", "pauses", "queue mean", "max")
+    columns = (
+        *("link", "rate", "utilisation", "drops", "marks", "pauses"),
+        *("queue mean", "queue max"),
+    )
     rows = []
     queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
     links = [metrics.measured(link) for link in result.summary["links"]]
@@ -235,7 +238,7 @@ def _measured_notes(result: Result) -> list[str]:
     is_end = end == result.summary["simulated_s"]
     bounds = [f"from {format_time(start)}"] if start else []
     bounds.append(f"to {format_time(end)}, {'the end' if is_end else 'the last arrival'}")
-    return [f"links: {' '.join(bounds)}; max: of the whole run"]
+    return [f"links: {' '.join(bounds)}; queue max: of the whole run"]
 
 
 def few_flows_notes(statistics: Sequence[str], *tables: pl.DataFrame) -> list[str]:
