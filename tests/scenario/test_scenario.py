@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft7Validator
 
 from conftest import SCENARIO
-from sojourn import ScenarioError, check, expand, override, read
-from sojourn.scenario import fields, overrides, reading
+from sojourn import ScenarioError, check, expand, override, read, run, schema
+from sojourn.scenario import fields, overrides, reading, values
 
 WORDS = st.text("abcd", min_size=1, max_size=3)
 TABLES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
@@ -278,3 +279,13 @@ def test_control_characters_in_file_names_are_escaped(tmp_path: Path) -> None:
     scenario = {"workload": {"file": "a\0\nb"}}
     with pytest.raises(ScenarioError, match=r"workload\.file: cannot read `.*a\\x00\\nb`: invalid"):
         reading.with_files(scenario, tmp_path)
+
+
+def test_units_are_accepted_as_results_print_them() -> None:
+    units = {"delay": "2.5 µs", "rate": "50 Mb/s"}
+    printed = override(SCENARIO, {"topology.delay": units["delay"], "topology.rate": units["rate"]})
+    topology = check(printed)["topology"]
+    assert (topology["delay"], topology["rate"]) == ("2.5 us", "50 Mbps")
+    assert Draft7Validator(schema()).is_valid(printed)
+    assert values.parse("1 µs:3 µs:1 µs") == ["1 µs", "2 µs", "3 µs"]
+    assert run({**printed, "warm_up": "1 µs", "time_limit": "1 ms"}).flows.height > 0

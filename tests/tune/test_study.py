@@ -133,6 +133,13 @@ def test_values_of_a_range_convert_to_the_scenario_and_back(
     assert parameter.place("none of these") is None
 
 
+def test_a_range_has_units_as_results_print_them() -> None:
+    delays = ranges.read("topology.delay", "1 µs:0.01 ms")
+    assert delays.place("2 us") == pytest.approx(2)
+    rates = ranges.read("topology.rate", "500 Mb/s:10 Gb/s")
+    assert rates.place("1 Gbps") == pytest.approx(1000)
+
+
 def test_a_range_converts_units_and_rejects_values_outside() -> None:
     parameter = ranges.read("queue.threshold", "10 KB:1 MB")
     assert parameter.place("0.5 MB") == pytest.approx(500)

@@ -19,7 +19,15 @@ MEMORY_UNITS = {
 }
 """Units of amounts of memory, in bytes."""
 
-QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)")
+SPELLINGS = {
+    **dict.fromkeys(("\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s"), "us"),
+    **{name.replace("ps", "/s"): name for name in UNITS["a rate"]},
+}
+"""Other spellings of units, as results print them, and their names; the core has the same."""
+
+QUANTITY = re.compile(
+    r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*((?:[A-Za-z\u00b5\u03bc]+(?:/s)?)?)"
+)
 """Number with an optional unit."""
 
 SIZE = rf"(\d+(?:\.\d+)?)\s*({'|'.join(UNITS['data'])})"
@@ -56,14 +64,21 @@ def fitting_unit(units: Sequence[str], largest: float) -> str:
     return next((unit for unit in units if largest * factor(unit) >= 1), units[-1])
 
 
+def canonical(unit: str) -> str:
+    """Return the name of a unit that has another spelling, such as `µs`."""
+    return SPELLINGS.get(unit, unit)
+
+
 def scale_of(unit: str) -> int:
     """Return the size of a unit in the smallest unit of its kind; 1 if there is no unit."""
+    unit = canonical(unit)
     return next((units[unit] for units in UNITS.values() if unit in units), 1)
 
 
 def are_alike(first: str, second: str) -> bool:
     """Return true if two units are of the same kind, or if both are empty."""
     kinds = UNITS.values()
+    first, second = canonical(first), canonical(second)
     return not (first or second) or any(first in units and second in units for units in kinds)
 
 
@@ -77,11 +92,9 @@ def parse_quantity(text: str) -> float:
 
 def parse_time(text: str) -> float:
     """Parse a time as scenarios write it, such as `10 us`; return seconds."""
-    match = re.fullmatch(rf"\s*([\d.]+)\s*({'|'.join(UNITS['a time'])})\s*", text)
-    if match is None:
-        raise ValueError(f"not a time with its unit: {text!r}")
     # The quotient of the two integers is the nearest double of the unit in seconds.
-    return float(match[1]) * (UNITS["a time"][match[2]] / UNITS["a time"]["s"])
+    number, unit = _number_and_unit(text, "a time")
+    return number * (UNITS["a time"][unit] / UNITS["a time"]["s"])
 
 
 def parse_size(text: str) -> float:
@@ -94,10 +107,16 @@ def parse_size(text: str) -> float:
 
 def parse_rate(text: str) -> float:
     """Parse a rate such as `10 Gbps` or `10 Gb/s`; return bits per second."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?b)(?:ps|/s)\s*", text)
-    if match is None:
-        raise ValueError(f"not a rate with its unit: {text!r}")
-    return float(match[1]) * UNITS["a rate"][f"{match[2]}ps"]
+    number, unit = _number_and_unit(text, "a rate")
+    return number * UNITS["a rate"][unit]
+
+
+def _number_and_unit(text: str, kind: str) -> tuple[float, str]:
+    """Return the number and the name of the unit; raise `ValueError` for another kind of unit."""
+    match = re.fullmatch(r"\s*([\d.]+)\s*(\S+)\s*", text)
+    if match is None or canonical(match[2]) not in UNITS[kind]:
+        raise ValueError(f"not {kind} with its unit: {text!r}")
+    return float(match[1]), canonical(match[2])
 
 
 def parse_memory(text: str) -> int:

@@ -229,13 +229,34 @@ pub(crate) const DATA_UNITS: &Units = &[
 pub(crate) const RATE_UNITS: &Units =
     &[("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
 
+/// Other spellings of units, as results print them. Both characters for micro are in use.
+const SPELLINGS: [(&str, &str); 6] = [
+    ("\u{b5}s", "us"),
+    ("\u{3bc}s", "us"),
+    ("b/s", "bps"),
+    ("Kb/s", "Kbps"),
+    ("Mb/s", "Mbps"),
+    ("Gb/s", "Gbps"),
+];
+
+/// Returns the name of a unit for one of its spellings.
+fn canonical_unit(unit: &str) -> &str {
+    SPELLINGS.iter().find(|(spelling, _)| *spelling == unit).map_or(unit, |(_, name)| name)
+}
+
+/// Returns all spellings of units.
+pub(crate) fn spellings(units: &Units) -> Vec<&'static str> {
+    let others = SPELLINGS.iter().filter(|(_, name)| units.iter().any(|(unit, _)| unit == name));
+    units.iter().map(|(unit, _)| *unit).chain(others.map(|(spelling, _)| *spelling)).collect()
+}
+
 /// Parses a number with a unit, such as `2.5 us`, into base units. Returns `None` for other texts.
 ///
 /// The number is decimal and exact: a fraction of the base unit is not a quantity.
 pub(crate) fn parse_quantity(text: &str, units: &Units) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-    let (number, unit) = (&text[..split], text[split..].trim());
+    let (number, unit) = (&text[..split], canonical_unit(text[split..].trim()));
     let (_, scale) = units.iter().find(|(name, _)| *name == unit)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.len() > 18 {
@@ -331,6 +352,11 @@ mod tests {
         assert_eq!(parse_quantity("2.5 us", TIME_UNITS), Some(2_500_000));
         assert_eq!(parse_quantity("9.27MB", DATA_UNITS), Some(9_270_000));
         assert_eq!(parse_quantity("64 KiB", DATA_UNITS), Some(65_536));
+        for text in ["2.5 \u{b5}s", "2.5\u{3bc}s"] {
+            assert_eq!(parse_quantity(text, TIME_UNITS), Some(2_500_000), "{text}");
+        }
+        assert_eq!(parse_quantity("10 Gb/s", RATE_UNITS), Some(10_000_000_000));
+        assert_eq!(parse_quantity("50Mb/s", RATE_UNITS), Some(50_000_000));
         for wrong in
             ["10", "10 Gb", "-1 us", "1.2.3 us", ".5 us", "1. us", "us", "1 US", "0.1 ps", ""]
         {

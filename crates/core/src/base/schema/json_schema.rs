@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Parameter, Rule, paragraph};
-use crate::base::units::Units;
+use crate::base::units::{Units, spellings};
 
 /// The schemas of families by name. A component may contain components of its family, as a mixture does.
 pub type Definitions = Map<String, Value>;
@@ -33,8 +33,7 @@ pub fn pattern(form: &str) -> Value {
 
 /// Returns the form of a number with one of these units, for [`pattern`].
 pub(crate) fn quantity_form(units: &Units) -> String {
-    let units: Vec<_> = units.iter().map(|(name, _)| *name).collect();
-    format!(r"\s*[0-9]+(\.[0-9]{{1,18}})?\s*({})\s*", units.join("|"))
+    format!(r"\s*[0-9]+(\.[0-9]{{1,18}})?\s*({})\s*", spellings(units).join("|"))
 }
 
 /// Returns the schema of values of any of several schemas.
