@@ -55,7 +55,9 @@ def run(
             result.write(out)
     finally:
         # A result that cannot be written, as on a full disk, is printed at least.
-        console.console.print(result_tables(result, statistics))
+        # In a pipe a note is one line.
+        is_piped = not console.console.is_terminal
+        console.console.print(result_tables(result, statistics), soft_wrap=is_piped)
     print(
         f"written to {out}"
         if out
