@@ -505,7 +505,13 @@ def test_a_tree_is_drawn_in_tiers() -> None:
     assert len(set(places.values())) == len(places)
 
 
-def test_a_figure_has_a_note_about_missing_convergence(made: Path) -> None:
+def test_a_figure_has_a_note_about_missing_convergence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXPERIMENTS.parent)
+    made = tmp_path / "figures"
+    # Two seeds, as at the scale `smoke`, have no interval.
+    assert cli.invoke(["figure", "t1", "--scale", "quick", "--out", str(made)]) == 0
     (note,) = json.loads((made / "t1.json").read_text(encoding="utf-8"))["notes"]
     assert note.startswith("not converged: ")
     assert f"Note: {note}" in html.unescape(write_report(made).read_text(encoding="utf-8"))
