@@ -24,7 +24,8 @@ def test_the_commands_of_the_tutorial_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = TUTORIAL.read_text(encoding="utf-8")
-    (controller,) = blocks(text, "python")
+    (controller,), (lab,) = blocks(text, "python"), blocks(text, "toml")
+    Path("lab.toml").write_text(lab.replace('"20 ms"', '"2 ms"'))
     for command in "".join(blocks(text, "sh")).splitlines():
         if "gentle.py" in command:
             Path("gentle.py").write_text(controller)
