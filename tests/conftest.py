@@ -12,6 +12,9 @@ from hypothesis import settings
 
 from sojourn.runs.results import Result
 
+# Tables have the width of a pipe, whatever the terminal in which tests run.
+os.environ.pop("COLUMNS", None)
+
 # The time of an example depends on the load of the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
