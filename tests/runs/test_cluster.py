@@ -64,6 +64,10 @@ class Process:
         self.signal(signal.SIGKILL)
         self._process.wait()
 
+    def __repr__(self) -> str:
+        """Show the standard error output when a test fails."""
+        return f"Process({self.errors()!r}, ended {self._process.poll()})"
+
     def errors(self) -> str:
         """Return the standard error output so far."""
         return self._log.read_text(encoding="utf-8")
