@@ -45,6 +45,15 @@ def test_every_component_is_used_in_an_example() -> None:
     assert not sorted((components | routings) - used)
 
 
+def test_figures_do_not_choose_their_number_of_seeds() -> None:
+    chosen = {
+        figure.id
+        for figure in FIGURES.values()
+        if any("seeds" in scale for scale in figure.scales.values())
+    }
+    assert chosen == set()
+
+
 @pytest.mark.parametrize("name", by_figure(FIGURES))
 def test_every_figure_is_made_and_its_robust_claims_hold(
     name: str, tmp_path: Path, figure_cache: Path
