@@ -52,7 +52,7 @@ figure = Figure(
         "queue. Switches do not pause, because with pause frames ACKs always have priority; no "
         "packets are dropped.",
         "The error without priority is the delay of the peers' queue, which depends on how they "
-        "send: 36 µs with the authors' set, 72 µs with unpaced segments of 16 KB, the first choice "
+        "send: 42 µs with the authors' set, 74 µs with unpaced segments of 16 KB, the first choice "
         "and now a set of our own. The bound of 50 µs is ours as well.",
         "The error is the difference between the queueing that an RTT shows and the queueing of "
         "its packet on the forward path. Only connections of the first client are sampled. RTTs "
