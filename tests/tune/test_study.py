@@ -232,7 +232,7 @@ def test_a_search_ends_when_nothing_improves_and_resumes_with_the_same_end(
     space = {"transport.max_window": "1000:2000"}
     options: dict[str, Any] = {"minimise": GOAL, "seeds": 1, "at_once": 2, "threads": threads}
     states: list[Tuned] = []
-    tuned = tune.search(SMALL, space, trials=40, patience=5, tell=states.append, **options)
+    tuned = tune.search(SMALL, space, trials=40, patience=5, report=states.append, **options)
     # The batch of trials 5 and 6 is the first with five trials after the baseline.
     assert [trial.number for trial in tuned.done] == list(range(7))
     assert tuned.improvements == [0]

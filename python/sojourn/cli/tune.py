@@ -78,7 +78,7 @@ def tune(
     from sojourn.tune import plot, ranges, tables
     from sojourn.tune import study as tuning
 
-    def tell(so_far: "Tuned") -> None:
+    def report(so_far: "Tuned") -> None:
         print(f"{path.name}: {tables.progress(so_far)}", file=sys.stderr, flush=True)
 
     with prefix_errors(path):
@@ -96,7 +96,7 @@ def tune(
             at_once=at_once,
             journal=out / "trials.journal",
             again=fresh,
-            tell=tell,
+            report=report,
             what=path.name,
             **run_options(threads, cluster, memory, fresh),
         )

@@ -162,7 +162,7 @@ def index(key: str, values: Sequence[Any], path: str) -> int:
 
 
 def value_at(complete: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a complete scenario at a path; `none` if there is no value."""
+    """Return the value of a complete scenario at a path, or `none` if it is missing."""
     value: Any = complete
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):

@@ -63,7 +63,7 @@ def search(  # noqa: PLR0913 - each is an option of its own
     at_once: int = 8,
     journal: Path | None = None,
     again: bool = False,
-    tell: Callable[[Tuned], None] = lambda so_far: None,
+    report: Callable[[Tuned], None] = lambda so_far: None,
     what: str = "tune",
     **options: Any,
 ) -> Tuned:
@@ -76,9 +76,9 @@ def search(  # noqa: PLR0913 - each is an option of its own
     batch, which is proposed and run together. The search ends early after a batch if none of the
     last `patience` trials is an improvement (`Tuned.improvements`; default: 10, and 10 for each
     parameter); while no trial satisfies the bounds, it continues. An interrupted search resumes
-    from the file `journal`; if `again`, its trials are discarded. `tell` is called after each batch
-    with the search so far. `what` is the title of the progress display. `options` are those of
-    `run_many`; with a `cache`, an interrupted batch resumes too.
+    from the file `journal`; if `again`, its trials are discarded. `report` is called after each
+    batch with the search so far. `what` is the title of the progress display. `options` are those
+    of `run_many`; with a `cache`, an interrupted batch resumes too.
 
     Raises `ScenarioError` if the scenario, a range, a goal or a bound is invalid, or if the extra
     `tune` is not installed.
@@ -121,7 +121,7 @@ def search(  # noqa: PLR0913 - each is an option of its own
                 storage.add(trial, so_far)
         left = _end(so_far, at_once) - len(so_far.done)
         so_far = replace(so_far, remaining_s=spent_s / ran * left)
-        tell(so_far)
+        report(so_far)
     return _measure_gains(replace(so_far, done=so_far.done[:end], remaining_s=None), seeds, options)
 
 

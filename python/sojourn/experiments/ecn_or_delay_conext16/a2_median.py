@@ -13,10 +13,9 @@ from .paper import (
     PATCHED,
     SCALES,
     SMALL,
-    SMALL_BETA,
-    TIMELY,
     along_load,
     as_published,
+    claim_for_both_betas,
     dctcp,
     ideal,
     over_loads,
@@ -65,14 +64,9 @@ def equal_at_low_load(table: pl.DataFrame, timely: str) -> Verdict:
     return every(ratio(load) for load in (0.1, 0.2))
 
 
-@figure.claim(f"DCQCN and {TIMELY} are equal (within 5 %) at load 0.2 and below")
-def timely_equal(table: pl.DataFrame) -> Verdict:
-    return equal_at_low_load(table, TIMELY)
-
-
-@figure.claim(f"DCQCN and {SMALL_BETA} are equal (within 5 %) at load 0.2 and below", stated=False)
-def small_beta_equal(table: pl.DataFrame) -> Verdict:
-    return equal_at_low_load(table, SMALL_BETA)
+claim_for_both_betas(
+    figure, "DCQCN and {timely} are equal (within 5 %) at load 0.2 and below", equal_at_low_load
+)
 
 
 def add_claim(scheme: str) -> None:
@@ -106,13 +100,9 @@ def is_between(table: pl.DataFrame, timely: str) -> Verdict:
     return every(verdict for load in (0.8, 1.0) for verdict in in_order(load))
 
 
-@figure.claim(f"patched TIMELY lies between DCQCN and {TIMELY} at load 0.8 and above", stated=False)
-def patched_between(table: pl.DataFrame) -> Verdict:
-    return is_between(table, TIMELY)
-
-
-@figure.claim(
-    f"patched TIMELY lies between DCQCN and {SMALL_BETA} at load 0.8 and above", stated=False
+claim_for_both_betas(
+    figure,
+    "patched TIMELY lies between DCQCN and {timely} at load 0.8 and above",
+    is_between,
+    stated=False,
 )
-def patched_below_small_beta(table: pl.DataFrame) -> Verdict:
-    return is_between(table, SMALL_BETA)

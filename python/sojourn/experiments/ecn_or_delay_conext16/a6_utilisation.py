@@ -14,8 +14,7 @@ from .paper import (
     MIDDLE,
     PATCHED,
     SCALES,
-    SMALL_BETA,
-    TIMELY,
+    claim_for_both_betas,
     dctcp,
     over_loads,
     paper,
@@ -93,13 +92,8 @@ def judge_utilisation(table: pl.DataFrame, timely: str) -> Verdict:
     return every(spread(load) for load in LOADS)
 
 
-@figure.claim(f"all schemes, with {TIMELY}, use the link about equally (within 3 %)")
-def about_equal(table: pl.DataFrame) -> Verdict:
-    return judge_utilisation(table, TIMELY)
-
-
-@figure.claim(
-    f"all schemes, with {SMALL_BETA}, use the link about equally (within 3 %)", stated=False
+claim_for_both_betas(
+    figure,
+    "all schemes, with {timely}, use the link about equally (within 3 %)",
+    judge_utilisation,
 )
-def small_beta_equal(table: pl.DataFrame) -> Verdict:
-    return judge_utilisation(table, SMALL_BETA)
