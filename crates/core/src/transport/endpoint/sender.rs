@@ -327,6 +327,7 @@ impl Sender {
 
     /// Returns the next segment to send, if the window permits one. One packet may always be in
     /// flight. A tail loss probe is new data or else the last segment sent (RFC 8985 §7.3).
+    #[inline]
     fn candidate(&self, allowance: Allowance) -> Option<u32> {
         let candidate = self.scoreboard.candidate();
         if self.is_tail_probe_due() {
@@ -428,6 +429,7 @@ impl Sender {
     }
 
     /// Returns when to probe routers next, while there is data to send.
+    #[inline]
     fn next_router_probe(&self, allowance: Allowance) -> Time {
         match allowance.probe_interval {
             Some(interval) if self.scoreboard.candidate().is_some() => {

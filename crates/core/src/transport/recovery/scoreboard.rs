@@ -61,7 +61,8 @@ pub struct Scoreboard {
     repeats_blocks: bool,
     /// The number of segments.
     total: u32,
-    receive_window: Option<u32>,
+    /// Segments beyond `cumulative` that the receiver accepts; `u32::MAX` for no limit.
+    receive_window: u32,
     /// All segments before this one are acknowledged (SND.UNA).
     cumulative: u32,
     /// The next segment to send, apart from retransmissions (SND.NXT).
@@ -103,7 +104,7 @@ impl Scoreboard {
             uses_duplicate_sack: reliability.duplicate_sack,
             repeats_blocks: reliability.sack_blocks > 1,
             total,
-            receive_window: reliability.receive_window,
+            receive_window: reliability.receive_window.unwrap_or(u32::MAX),
             cumulative: 0,
             next: 0,
             highest: 0,

@@ -33,8 +33,9 @@ impl SegmentSet {
     }
 
     /// Returns the lowest segment.
+    #[inline]
     pub fn first(&self) -> Option<u32> {
-        self.ranges().next().map(|range| range.0)
+        if self.is_empty() { None } else { self.ranges().next().map(|range| range.0) }
     }
 
     /// Returns the ranges in ascending order.
@@ -43,7 +44,12 @@ impl SegmentSet {
     }
 
     /// Returns the range that contains `segment`.
+    #[inline]
     pub fn range_of(&self, segment: u32) -> Option<(u32, u32)> {
+        if self.is_empty() { None } else { self.find_range(segment) }
+    }
+
+    fn find_range(&self, segment: u32) -> Option<(u32, u32)> {
         let ranges = self.ranges.as_deref()?;
         let after = ranges.partition_point(|range| range.0 <= segment);
         let range = *ranges.get(after.checked_sub(1)?)?;
@@ -75,10 +81,14 @@ impl SegmentSet {
     }
 
     /// Removes the segments `from..to`. Returns the number of segments that were in the set.
+    #[inline]
     pub fn remove(&mut self, from: u32, to: u32) -> u32 {
-        let Some(ranges) = self.ranges.as_deref_mut().filter(|ranges| !ranges.is_empty()) else {
-            return 0;
-        };
+        // Every segment sent and every ACK asks, and mostly there is nothing to remove.
+        if self.is_empty() { 0 } else { self.remove_ranges(from, to) }
+    }
+
+    fn remove_ranges(&mut self, from: u32, to: u32) -> u32 {
+        let Some(ranges) = self.ranges.as_deref_mut() else { return 0 };
         let before = self.count;
         let begin = ranges.partition_point(|range| range.1 <= from);
         let end = ranges.partition_point(|range| range.0 < to);

@@ -17,12 +17,10 @@ impl Scoreboard {
     /// sent regardless of the congestion window.
     #[inline]
     pub fn candidate(&self) -> Option<(u32, bool)> {
-        let is_accepted = |window| self.next - self.cumulative < window;
+        let is_accepted = self.next - self.cumulative < self.receive_window;
         match self.lost.first() {
             Some(lost) if !self.prefers_new => Some((lost, self.retransmits_now)),
-            _ if self.next < self.total && self.receive_window.is_none_or(is_accepted) => {
-                Some((self.next, false))
-            }
+            _ if self.next < self.total && is_accepted => Some((self.next, false)),
             _ if self.last_resort.is_some() => self.last_resort().map(|sequence| (sequence, false)),
             _ => None,
         }
