@@ -335,12 +335,17 @@ impl Scenario {
     }
 
     /// Returns the interval in which counters of links are measured: from the end of the warm-up to the last
-    /// arrival, or to the end of the run if flows do not arrive at a mean rate.
+    /// arrival, or to the end of the run if flows do not arrive at a mean rate or long-lived flows send for
+    /// longer.
     pub(super) fn measured_interval(&self, graph: &Graph) -> Result<MeasuredInterval, Problem> {
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
         let last = self.workload.last_arrival(&context, self.time_limit);
         let last = last.map_err(|problem| problem.within("workload"))?;
-        let end = last.filter(|last| *last > self.warm_up).unwrap_or(Time::NEVER);
+        let estimate = self.workload.estimate(&context);
+        let estimate = estimate.map_err(|problem| problem.within("workload"))?;
+        let outlasts = |last| estimate.long_lived_end.is_some_and(|end| end > last);
+        let end = last.filter(|last| *last > self.warm_up && !outlasts(*last));
+        let end = end.unwrap_or(Time::NEVER);
         Ok(MeasuredInterval::new([self.warm_up, end]))
     }
 

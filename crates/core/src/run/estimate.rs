@@ -170,8 +170,11 @@ impl Scenario {
     /// Returns the number of packets with payload: those of sized flows, or all that the network carries if
     /// there are long-lived flows, which fill it.
     fn packets_until(&self, ends: Time, workload: &WorkloadEstimate, graph: &Graph) -> f64 {
-        let carried =
-            if workload.has_long_lived { capacity(graph) / 8.0 * ends.seconds() } else { 0.0 };
+        let carried = if workload.long_lived_end.is_some() {
+            capacity(graph) / 8.0 * ends.seconds()
+        } else {
+            0.0
+        };
         workload.payload.max(carried) / self.packet.payload.0 as f64
     }
 

@@ -16,8 +16,8 @@ pub struct WorkloadEstimate {
     /// Flows that are active at the same time whatever the network does: flows of one batch, and
     /// long-lived flows.
     pub concurrent: f64,
-    /// True if some flows have no size.
-    pub has_long_lived: bool,
+    /// End of the last long-lived flow, if there is one; [`Time::NEVER`] without a stop.
+    pub long_lived_end: Option<Time>,
     /// Start of the first flow.
     pub first: Time,
     /// Start of the last flow, or stop of the last long-lived flow, whichever is later.
@@ -36,7 +36,7 @@ impl WorkloadEstimate {
             is_fixed: true,
             payload,
             concurrent: 0.0,
-            has_long_lived: false,
+            long_lived_end: None,
             first,
             last,
             stored_bytes,
@@ -45,8 +45,9 @@ impl WorkloadEstimate {
 
     /// Marks `flows` of the flows as long-lived, ending at `stop`, or never if `stop` is not given.
     pub(crate) fn with_long_lived(self, flows: f64, stop: Option<Time>) -> Self {
-        let last = self.last.max(stop.unwrap_or(Time::NEVER));
-        Self { concurrent: flows, has_long_lived: true, last, ..self }
+        let end = stop.unwrap_or(Time::NEVER);
+        let last = self.last.max(end);
+        Self { concurrent: flows, long_lived_end: Some(end), last, ..self }
     }
 
     /// Estimate for batches that arrive `rate` times a second, each with a number of flows and a
@@ -71,7 +72,7 @@ impl WorkloadEstimate {
             is_fixed: true,
             payload: batches * payload,
             concurrent: flows,
-            has_long_lived: false,
+            long_lived_end: None,
             first,
             last: first + Duration::from_seconds(batches / rate),
             stored_bytes: 0.0,
@@ -92,7 +93,7 @@ impl WorkloadEstimate {
             is_fixed: self.is_fixed && other.is_fixed,
             payload: self.payload + other.payload,
             concurrent: self.concurrent + other.concurrent,
-            has_long_lived: self.has_long_lived || other.has_long_lived,
+            long_lived_end: self.long_lived_end.max(other.long_lived_end),
             first: self.first.min(other.first),
             last: self.last.max(other.last),
             stored_bytes: self.stored_bytes + other.stored_bytes,

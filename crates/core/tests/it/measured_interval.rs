@@ -72,6 +72,24 @@ fn without_a_last_arrival_counters_are_measured_to_the_end_of_the_run() {
 }
 
 #[test]
+fn long_lived_flows_that_outlast_arrivals_are_measured_to_the_end_of_the_run() {
+    let arrivals = json!({
+        "kind": "incast", "fan_in": 2, "size": "1000 B", "target": 0, "interval": "1 ms", "events": 100,
+    });
+    let bounds = |long_lived: Value| {
+        let mut scenario = with(&periodic(), json!({ "time_limit": "200 ms" }));
+        scenario["workload"] = json!({ "kind": "mixed", "parts": [arrivals.clone(), long_lived] });
+        link(&scenario, "switch->host0").1
+    };
+    let flow = |stop: &str| {
+        let flow = json!({ "source": 1, "target": 0, "stop": stop });
+        json!({ "kind": "flows", "flows": [flow] })
+    };
+    assert_eq!(bounds(flow("90 ms")), json!({ "from_s": 0.05, "to_s": 0.099 }));
+    assert_eq!(bounds(flow("1 s")), json!({ "from_s": 0.05, "to_s": 0.2 }));
+}
+
+#[test]
 fn warm_up_without_arrivals_after_it_measures_nothing() {
     // All flows have finished long before.
     let (link, bounds) = link(&with(&periodic(), json!({ "warm_up": "2 s" })), "switch->host0");
