@@ -78,8 +78,8 @@ def test_a_scenario_is_run_with_the_samples_that_the_pictures_need(
     for name in names:
         found = texts(out / f"{name}.svg")
         assert set(labels[name]) <= set(found), name
-        # Flows are those of the largest class.
-        flows = [text for text in found if re.fullmatch(r"flow \d+", text)]
+        # The largest flows, of which three are of one class.
+        flows = [text for text in found if re.fullmatch(r"flow \d+ \(\w+\)", text)]
         assert bool(flows) == (name in ("throughput", "window", "rtt"))
 
 
@@ -107,7 +107,17 @@ def test_a_folder_of_a_run_is_drawn_from_its_samples(capsys: pytest.CaptureFixtu
     assert cli.invoke(["plot", "out", "--what", "rtt"]) == 2
     error = capsys.readouterr().err
     assert "--what rtt: the run has no samples of `measured_rtt_s`" in error
-    assert "(sampled: flows, queue, throughput, window)" in error
+    assert "(sampled: flows, queue, throughput, window); `sojourn plot SCENARIO` runs" in error
+
+
+def test_a_picture_names_the_classes_of_its_flows_and_its_only_link() -> None:
+    command = ["plot", "lab.toml", "--what", "window,queue", "--out", "out"]
+    assert cli.invoke([*command, "--flow", "2,10"]) == 0
+    assert {"flow 2 (bulk)", "flow 10 (background)"} <= set(texts(Path("out/window.svg")))
+    schemes = ["--vary", "transport=dctcp,swift"]
+    assert cli.invoke([*command, *schemes, "--link", "right->receiver0"]) == 0
+    labels = " ".join(texts(Path("out/queue.svg")))
+    assert "queue, right->receiver0 (" in labels
 
 
 def test_schemes_and_classes_are_curves_of_a_distribution() -> None:

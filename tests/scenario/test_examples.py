@@ -42,6 +42,13 @@ def test_an_example_is_copied_with_the_files_that_it_names(name: str, directory:
     assert sojourn.read("other/mine.toml") == sojourn.read(paths.EXAMPLES / f"{name}.toml")
 
 
+def test_several_examples_are_copied_by_one_command(directory: Path) -> None:
+    names = ["dctcp_dumbbell", "srpt_ideal"]
+    assert cli.invoke(["examples", *names]) == 0
+    assert sorted(file.stem for file in directory.iterdir()) == names
+    assert cli.invoke(["examples", *names, "--out", "x.toml"]) == 2
+
+
 def test_every_file_that_ships_can_be_copied(directory: Path) -> None:
     copied = set()
     for number, name in enumerate(examples.all_examples()):
@@ -95,7 +102,7 @@ def test_a_copy_overwrites_nothing_and_copies_all_files_or_none(
         (["examples", "dctcp_dumbell"], "did you mean `dctcp_dumbbell`?"),
         (["examples", "trains"], "did you mean `train`?"),
         (["examples", "train", "--out", "t.py"], "needs ../learnt_controller.toml; name a folder"),
-        (["examples", "--out", "x.toml"], "--out: needs the name of an example"),
+        (["examples", "--out", "x.toml"], "--out: needs the name of one example"),
         (["examples", "rcp_link", "--out", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "."], ".: exists already"),

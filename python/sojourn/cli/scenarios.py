@@ -61,25 +61,28 @@ def schema(
 
 
 def examples(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="Example to copy.", autocompletion=completion.examples),
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="Examples to copy.", autocompletion=completion.examples
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File or folder of the copy (default: NAME.toml)."),
     ] = None,
 ) -> None:
-    """List the examples, or copy one and the files that it needs.
+    """List the examples, or copy some and the files that they need.
 
     Example: `sojourn examples dctcp_dumbbell`
     """
     from sojourn.scenario import examples as example_files
 
-    if name is not None:
-        print(f"written: {', '.join(map(str, example_files.copy_example(name, out)))}")
-    elif out is not None:
-        raise ScenarioError("--out: needs the name of an example")
+    if out is not None and len(names or []) != 1:
+        raise ScenarioError("--out: needs the name of one example")
+    if names:
+        written = [file for name in names for file in example_files.copy_example(name, out)]
+        print(f"written: {', '.join(map(str, written))}")
     else:
         files = example_files.all_examples()
         width = max(map(len, files))

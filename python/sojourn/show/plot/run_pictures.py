@@ -90,7 +90,10 @@ def missing(what: str, runs: Sequence[Run], chosen: Selection) -> str:
     kinds = {probe.partition(" ")[0] for run in runs for probe in probes_of(run.result)}
     names = ", ".join(sorted(name for name, item in QUANTITIES.items() if item.probe in kinds))
     probe = QUANTITIES[what].probe
-    return f"the run has no samples of `{probe}` (sampled: {names or 'nothing'})"
+    return (
+        f"the run has no samples of `{probe}` (sampled: {names or 'nothing'}); "
+        "`sojourn plot SCENARIO` runs a scenario with the samples that its pictures need"
+    )
 
 
 def _sampled_curves(
@@ -102,14 +105,27 @@ def _sampled_curves(
     owners = members.get(quantity.of, [""])
     curves = []
     for run in runs:
+        names = dict(zip(owners, owners, strict=True))
+        if quantity.of == "flow":
+            names |= _flow_names(run.result, chosen.flows)
         for member in owners:
             scheme = str(run.labels[CURVE]) if len(runs) > 1 else ""
-            parts = [scheme, member if len(owners) > 1 or not scheme else ""]
+            parts = [scheme, names[member] if len(owners) > 1 or not scheme else ""]
             name = ", ".join(part for part in parts if part) or quantity.label
             probe = f"{quantity.probe} {member}".strip()
             if probe in probes_of(run.result):
                 curves.append((name, probe, run.result))
     return curves
+
+
+def _flow_names(result: Result, flows: Sequence[int]) -> dict[str, str]:
+    """Return the names of flows in a legend, with their classes if these differ."""
+    classes = {flow: str(result.flows["class"][flow]) for flow in flows}
+    several = len(set(classes.values())) > 1
+    return {
+        f"flow {flow}": f"flow {flow} ({name})" if several else f"flow {flow}"
+        for flow, name in classes.items()
+    }
 
 
 def probes_of(result: Result) -> list[str]:
@@ -149,7 +165,11 @@ def _draw_series(
     time_unit = unit_of_time(float(table["time_s"].to_numpy().max()))
     with canvas() as (picture, axes):
         looks = distinct(curves)
-        options: Any = {"by": CURVE, "unit": unit, "label": quantity.label, "drawn_as": looks}
+        label = quantity.label
+        if quantity.of == "link" and len(chosen.links) == 1 and len(runs) > 1:
+            # Curves are named by their scheme alone.
+            label += f", {chosen.links[0]}"
+        options: Any = {"by": CURVE, "unit": unit, "label": label, "drawn_as": looks}
         series(axes, table, time_unit=time_unit, **options)
         axes.set_ylim(bottom=0)
         return save(picture, stem, formats)
