@@ -8,6 +8,7 @@ from . import tune as tune
 from ._core import VERSION
 from ._core import Ack as Ack
 from ._core import Allowance as Allowance
+from ._core import HopTelemetry as HopTelemetry
 from ._core import Interval as Interval
 from ._core import Loss as Loss
 from ._core import Monitor as Monitor

@@ -10,6 +10,7 @@ __all__ = [
     "VERSION",
     "Ack",
     "Allowance",
+    "HopTelemetry",
     "Interval",
     "Loss",
     "Monitor",
@@ -169,6 +170,30 @@ class Opened:
         """True if the handshake needed more than one attempt."""
 
 @final
+class HopTelemetry:
+    """State of a switch's port when the transmission of a packet starts."""
+
+    @property
+    def time_s(self) -> float:
+        """Start of the transmission, in seconds."""
+
+    @property
+    def time_ps(self) -> int:
+        """The same value in picoseconds, exactly."""
+
+    @property
+    def transmitted_bytes(self) -> int:
+        """Bytes that the port transmitted before."""
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes that wait at the port."""
+
+    @property
+    def rate_bps(self) -> float:
+        """Nominal rate of the port's link, in bits per second."""
+
+@final
 class Ack:
     """Acknowledgement. One object serves all ACKs; it is valid until the next ACK."""
 
@@ -207,6 +232,10 @@ class Ack:
     @property
     def one_way_delay_s(self) -> float:
         """One-way delay of the packet by the hosts' clocks, in seconds, if `tells_delay`."""
+
+    @property
+    def hops(self) -> list[HopTelemetry]:
+        """Telemetry of the switches on the packet's path, in order, if the class sets `telemetry`."""
 
     @property
     def sent_at_s(self) -> float:

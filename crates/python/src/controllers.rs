@@ -10,6 +10,7 @@ use pyo3::{intern, pyclass, pymethods};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::{Parameter, Problem};
 use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
+use sojourn_core::model::telemetry::{self, TelemetryStack};
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers::python;
@@ -99,9 +100,36 @@ event_class! {
     }
 }
 
+/// State of a switch's port when the transmission of a packet starts.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub(crate) struct HopTelemetry {
+    /// Start of the transmission, in seconds.
+    time_s: f64,
+    /// Start of the transmission in picoseconds, exact.
+    time_ps: u64,
+    /// Bytes that the port transmitted before.
+    transmitted_bytes: u64,
+    /// Bytes that wait at the port.
+    queued_bytes: u64,
+    /// Nominal rate of the port's link, in bits per second.
+    rate_bps: f64,
+}
+
+impl From<&telemetry::HopTelemetry> for HopTelemetry {
+    fn from(hop: &telemetry::HopTelemetry) -> Self {
+        Self {
+            time_s: hop.time.seconds(),
+            time_ps: hop.time.0,
+            transmitted_bytes: hop.transmitted.0,
+            queued_bytes: hop.queued.0,
+            rate_bps: hop.rate.bps(),
+        }
+    }
+}
+
 event_class! {
     /// Acknowledgement. One object is reused for all ACKs; its values are valid until the next ACK.
-    Ack {
+    Ack with TelemetryStack {
         /// Arrival time, in seconds.
         now_s: f64 = |ack| ack.now.seconds();
         /// Arrival time in picoseconds, exact.
@@ -136,6 +164,13 @@ event_class! {
         /// True if the window limits the flow, and not the application, the receive window or the host;
         /// always true unless `reliability.window_validation` is on. Otherwise the window should not grow.
         is_window_limited: bool = |ack| ack.is_window_limited();
+    }
+
+    /// Telemetry of the switches that the acknowledged packet passed, in order, if the class sets `telemetry`;
+    /// otherwise empty.
+    #[getter]
+    fn hops(&self) -> Vec<HopTelemetry> {
+        self.1.hops().iter().map(HopTelemetry::from).collect()
     }
 }
 
@@ -257,6 +292,7 @@ struct Class {
     format_error: Py<PyAny>,
     field: String,
     is_paced: bool,
+    has_telemetry: bool,
     /// Names of the methods that the class defines.
     handlers: BTreeSet<String>,
     gauges: OnceLock<Vec<&'static str>>,
@@ -287,9 +323,10 @@ impl Class {
                 .unbind(),
             field: format!("{field}.controller"),
             is_paced: config.burst.is_some(),
+            has_telemetry: config.telemetry,
             handlers,
             gauges: OnceLock::new(),
-            ack: Py::new(py, Ack(EMPTY_ACK))?,
+            ack: Py::new(py, Ack(EMPTY_ACK, TelemetryStack::default()))?,
             failure: Arc::clone(failure),
         })
     }
@@ -343,6 +380,7 @@ impl python::Maker for Maker {
             line_rate: path.line_rate,
             unacknowledged: path.size,
             counts: None,
+            telemetry: None,
             methods: None,
             allowance: FAILED.0,
             timer: FAILED.1,
@@ -420,6 +458,8 @@ struct PythonController {
     unacknowledged: Option<Bytes>,
     /// Counts of the flow's monitor.
     counts: Option<SharedCounts>,
+    /// Telemetry of the ACK that is being handled, if it returns any.
+    telemetry: Option<TelemetryStack>,
     /// `None` after an error: the controller sends nothing until the run has stopped.
     methods: Option<Methods>,
     /// Results of the instance after the last event.
@@ -594,7 +634,12 @@ impl Controller for PythonController {
         );
     }
 
+    fn on_telemetry(&mut self, path: &TelemetryStack) {
+        self.telemetry = Some(*path);
+    }
+
     fn on_ack(&mut self, ack: &transport::Ack) {
+        let telemetry = self.telemetry.take();
         if let Some(counts) = &self.counts {
             counts.lock().count(ack);
         }
@@ -602,7 +647,12 @@ impl Controller for PythonController {
             ack.now,
             |methods| methods.on_ack.as_ref(),
             |py, on_ack, class| {
-                class.ack.borrow_mut(py).0 = *ack;
+                let mut shared = class.ack.borrow_mut(py);
+                shared.0 = *ack;
+                if class.has_telemetry {
+                    shared.1 = telemetry.unwrap_or_default();
+                }
+                drop(shared);
                 on_ack.call1(py, (&class.ack,))
             },
         );

@@ -253,7 +253,7 @@ fn flow_columns() -> Vec<(&'static str, &'static str, bool)> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::controllers::{Ack, Allowance, Loss, Opened, Path};
+    use super::controllers::{Ack, Allowance, HopTelemetry, Loss, Opened, Path};
     #[pymodule_export]
     use super::monitor::{Interval, Monitor};
     #[pymodule_export]

@@ -77,6 +77,8 @@ class Controller:
     """Number of packets per ACK."""
     tells_delay: ClassVar[bool] = False
     """True if ACKs contain the one-way delay of the acknowledged packet."""
+    telemetry: ClassVar[bool] = False
+    """True if packets collect telemetry at switches, and `Ack.hops` contains it."""
     queue: ClassVar[str | Mapping[str, Any]] = "drop_tail"
     """Default queue of switches, as in scenarios."""
     host_queue: ClassVar[str | Mapping[str, Any]] = "drop_tail"

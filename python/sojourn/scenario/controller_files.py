@@ -42,6 +42,7 @@ MECHANISM = {
     "burst": "burst",
     "ack_every": "ack_every",
     "tells_delay": "tells_delay",
+    "telemetry": "telemetry",
     "queue": "designed_queue",
     "host_queue": "designed_host_queue",
     "reliability": "reliability",

@@ -1,7 +1,8 @@
-//! Data types of the simulated world: flows, packets, networks, host clocks and ideal FCTs.
+//! Data types of the simulated world: flows, packets, telemetry, networks, host clocks and ideal FCTs.
 
 pub mod flow;
 pub mod graph;
 pub mod host_clock;
 pub mod ideal_fct;
 pub mod packet;
+pub mod telemetry;

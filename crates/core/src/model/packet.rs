@@ -365,6 +365,10 @@ const FAIR_SHARE: u8 = 7;
 const QUICK_START: u8 = 8;
 /// Row of an ACK's options in a table of the network, and feedback.
 const OPTIONS: u8 = 9;
+/// Block of an ACK, relative to its number, and row of the packet's telemetry in a table of the network.
+const TELEMETRY: u8 = 12;
+/// Rows of an ACK's options and of its telemetry.
+const OPTIONS_AND_TELEMETRY: u8 = OPTIONS | TELEMETRY;
 
 /// Encodes a time in seconds on a logarithmic scale of 2048 steps per octave, from 1 ns to 4.2 s: a precision
 /// of 0.02 %.
@@ -408,10 +412,7 @@ impl Packet {
         match self.flags.layout() {
             BLOCK => Header::Ack { block: (first, second), feedback: 0.0 },
             FEEDBACK => {
-                let (offset, length) = each(first);
-                let from = self.sequence + u32::from(offset);
-                let block = if length > 0 { (from, from + u32::from(length)) } else { (0, 0) };
-                Header::Ack { block, feedback: f32::from_bits(second) }
+                Header::Ack { block: self.absolute(first), feedback: f32::from_bits(second) }
             }
             RCP => Header::Rcp { rtt: f32::from_bits(first), rate: f32::from_bits(second) },
             PRIORITY => Header::Priority(self.priority()),
@@ -424,6 +425,8 @@ impl Packet {
             FAIR_SHARE => Header::FairShare { limit: f32::from_bits(first), leaves: second > 0 },
             QUICK_START => Header::QuickStart { code: first as u8 },
             OPTIONS => Header::Ack { block: (0, 0), feedback: f32::from_bits(second) },
+            TELEMETRY => Header::Ack { block: self.absolute(first), feedback: 0.0 },
+            OPTIONS_AND_TELEMETRY => Header::NONE,
             _ => {
                 let (rtt, spacing) = each(first);
                 let feedback = f32::from_bits(second);
@@ -438,12 +441,8 @@ impl Packet {
     pub fn with_header(mut self, header: Header) -> Self {
         let (layout, packed) = match header {
             Header::Ack { block, feedback: 0.0 } => (BLOCK, Packed(block.0, block.1)),
-            Header::Ack { block: (from, to), feedback } => {
-                let beyond = from.checked_sub(self.sequence);
-                let offset = beyond.and_then(|beyond| u16::try_from(beyond).ok());
-                let length = (to - from).min(u32::from(u16::MAX)) as u16;
-                let near = offset.map_or(0, |offset| both(offset, length));
-                (FEEDBACK, Packed(near, feedback.to_bits()))
+            Header::Ack { block, feedback } => {
+                (FEEDBACK, Packed(self.relative(block), feedback.to_bits()))
             }
             Header::Rcp { rtt, rate } => (RCP, Packed(rtt.to_bits(), rate.to_bits())),
             Header::Xcp { rtt, spacing, feedback } => {
@@ -465,6 +464,40 @@ impl Packet {
         self
     }
 
+    /// Encodes a block relative to the packet's number.
+    fn relative(&self, (from, to): (u32, u32)) -> u32 {
+        let beyond = from.checked_sub(self.sequence);
+        let offset = beyond.and_then(|beyond| u16::try_from(beyond).ok());
+        let length = (to - from).min(u32::from(u16::MAX)) as u16;
+        offset.map_or(0, |offset| both(offset, length))
+    }
+
+    /// Decodes a block relative to the packet's number.
+    fn absolute(&self, block: u32) -> (u32, u32) {
+        let (offset, length) = each(block);
+        let from = self.sequence + u32::from(offset);
+        if length > 0 { (from, from + u32::from(length)) } else { (0, 0) }
+    }
+
+    /// Returns the data packet or the ACK with a reference to its telemetry, which replaces feedback.
+    #[must_use]
+    pub fn with_telemetry(mut self, row: u32) -> Self {
+        let (layout, first) = match self.header() {
+            _ if self.options_row().is_some() => (OPTIONS_AND_TELEMETRY, self.packed.0),
+            Header::Ack { block, .. } => (TELEMETRY, self.relative(block)),
+            _ => unreachable!("the header of a packet with telemetry is that of an ACK"),
+        };
+        self.packed = Packed(first, row);
+        self.flags = self.flags.with_layout(layout);
+        self
+    }
+
+    /// Returns the row of the packet's telemetry, if it collects or returns any.
+    #[inline]
+    pub fn telemetry_row(&self) -> Option<usize> {
+        (self.flags.layout() & TELEMETRY == TELEMETRY).then_some(self.packed.1 as usize)
+    }
+
     /// Returns the ACK with a reference to its options, and with feedback.
     #[must_use]
     pub fn with_options(mut self, row: u32, feedback: f32) -> Self {
@@ -476,7 +509,8 @@ impl Packet {
     /// Returns the row of the ACK's options, if it has any beyond its header.
     #[inline]
     pub fn options_row(&self) -> Option<usize> {
-        (self.flags.layout() == OPTIONS).then_some(self.packed.0 as usize)
+        let is_row = matches!(self.flags.layout(), OPTIONS | OPTIONS_AND_TELEMETRY);
+        is_row.then_some(self.packed.0 as usize)
     }
 
     /// Writes feedback of routers to the sender, if the header has a field for it.

@@ -8,8 +8,6 @@ use crate::model::packet::{AckOptions, Packet};
 #[derive(Default)]
 pub(super) struct AckOptionTable {
     rows: SideTable<AckOptions>,
-    /// Rows in use by partitions that have ended.
-    absorbed: usize,
 }
 
 impl AckOptionTable {
@@ -30,11 +28,7 @@ impl AckOptionTable {
 
     /// Takes over the number of rows in use from a partition that has ended.
     pub(super) fn absorb(&mut self, other: &Self) {
-        self.absorbed += other.in_use();
-    }
-
-    fn in_use(&self) -> usize {
-        self.rows.in_use() + self.absorbed
+        self.rows.absorb(&other.rows);
     }
 }
 
@@ -52,6 +46,6 @@ impl Network {
 
     /// Asserts that the options of all ACKs have been taken.
     pub fn assert_no_options(&self) {
-        assert_eq!(self.ack_options.in_use(), 0, "options of ACKs that were not freed");
+        assert_eq!(self.ack_options.rows.in_use(), 0, "options of ACKs that were not freed");
     }
 }

@@ -11,6 +11,7 @@ pub mod port;
 pub mod routes;
 pub mod side_table;
 pub mod switch;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use self::routes::{END, Route, Routes};
 use self::switch::pause_timers::PauseTimers;
 use self::switch::shared_buffer::Buffers;
 use self::switch::traffic_classes::TrafficClasses;
+use self::telemetry::TelemetryTable;
 use crate::base::units::{Duration, Time};
 use crate::model::graph::LinkId;
 use crate::model::packet::{FlowNumber, Packet};
@@ -75,6 +77,7 @@ pub struct Network {
     /// Records of packets for the FCT breakdown, if it is recorded.
     records: Option<Box<PacketRecords>>,
     ack_options: AckOptionTable,
+    telemetry: TelemetryTable,
 }
 
 impl Network {
@@ -112,6 +115,7 @@ impl Network {
             pause_timers: None,
             records: None,
             ack_options: AckOptionTable::default(),
+            telemetry: TelemetryTable::default(),
         }
     }
 
@@ -447,6 +451,7 @@ impl Network {
             records.lose(packet);
         }
         self.ack_options.take(packet);
+        self.take_telemetry(packet);
     }
 
     /// Decides if a packet that has arrived at the end of a link is lost, and records its passage. Not
@@ -459,6 +464,7 @@ impl Network {
         {
             records.hop(packet, &hop);
         }
+        Self::record_telemetry(port.telemetry(), &mut self.telemetry, packet);
         let is_lost = port.loses(packet, self.pause_timers.is_some());
         if is_lost && packet.kind.is_frame() {
             self.end_frame(now);

@@ -7,6 +7,7 @@ use super::routes::END;
 use crate::base::units::Time;
 use crate::model::graph::{Graph, LinkId, NodeId};
 use crate::model::packet::AckOptions;
+use crate::model::telemetry::TelemetryStack;
 use crate::schedule::Scheduler;
 
 /// Packets in flight from one partition to another. Its memory is reused.
@@ -17,6 +18,8 @@ pub struct Shipment {
     records: Vec<ExportedRecord>,
     /// Options of the ACKs that have any beyond their headers, in the same order.
     options: Vec<AckOptions>,
+    /// Telemetry of the packets that have any, in the same order.
+    telemetry: Vec<TelemetryStack>,
 }
 
 impl Network {
@@ -55,15 +58,20 @@ impl Network {
     /// Moves all packets whose transmission has started by `now` from a link into `shipment`. Returns
     /// the earliest of their arrivals and of the next overdue transmission.
     pub fn export(&mut self, link: LinkId, now: Time, shipment: &mut Shipment) -> Time {
-        let Self { ports, records, ack_options, .. } = self;
+        let Self { ports, records, ack_options, telemetry, .. } = self;
         let mut first = Time::NEVER;
-        let starts = ports[link as usize].export(now, |flight, hop| {
+        let starts = ports[link as usize].export(now, |flight, hop, port_telemetry| {
             first = flight.arrives.min(first);
             let records = records.as_mut().filter(|_| !flight.packet.kind.is_frame());
             if let (Some(records), Some(hop)) = (records, hop) {
                 shipment.records.push(records.export(&flight.packet, &hop));
             }
             shipment.options.extend(ack_options.take(&flight.packet));
+            Self::record_telemetry(port_telemetry, telemetry, &flight.packet);
+            if let Some(row) = flight.packet.telemetry_row() {
+                shipment.telemetry.push(telemetry[row]);
+                telemetry.release(row);
+            }
             shipment.flights.push((link, flight));
         });
         starts.min(first)
@@ -73,6 +81,7 @@ impl Network {
     pub fn import(&mut self, shipment: &mut Shipment, scheduler: &mut Scheduler) {
         let mut exported = shipment.records.drain(..);
         let mut options = shipment.options.drain(..);
+        let mut stacks = shipment.telemetry.drain(..);
         for (link, mut flight) in shipment.flights.drain(..) {
             let mut starts = Time::ZERO;
             if let Some(records) = &mut self.records
@@ -83,10 +92,16 @@ impl Network {
                 records.import(&mut flight.packet, record);
             }
             let packet = &mut flight.packet;
+            let has_telemetry = packet.telemetry_row().is_some();
             if packet.options_row().is_some()
                 && let Some(options) = options.next()
             {
                 *packet = self.ack_options.attach(*packet, options, packet.header().feedback());
+            }
+            if has_telemetry && let Some(stack) = stacks.next() {
+                let row = self.telemetry.allocate(|_, _| ());
+                self.telemetry[row] = stack;
+                *packet = packet.with_telemetry(row as u32);
             }
             if self.ports[link as usize].import(flight, starts) {
                 scheduler.push_arrival(link, flight.arrives);
@@ -115,6 +130,7 @@ impl Network {
             }
         }
         self.ack_options.absorb(&other.ack_options);
+        self.telemetry.absorb(&other.telemetry);
         self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);
         self.last_frame = self.last_frame.max(other.last_frame);
         if let (Some(timers), Some(others)) = (&mut self.pause_timers, &other.pause_timers) {

@@ -10,11 +10,13 @@ use crate::breakdown::next_fit::NextFit;
 pub struct SideTable<T> {
     rows: Vec<T>,
     numbers: NextFit,
+    /// Rows in use by partitions that have ended.
+    absorbed: usize,
 }
 
 impl<T> Default for SideTable<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), numbers: NextFit::default() }
+        Self { rows: Vec::new(), numbers: NextFit::default(), absorbed: 0 }
     }
 }
 
@@ -22,7 +24,7 @@ impl<T: Default> SideTable<T> {
     /// Allocates a row, whose content is stale. Once in a few dozen calls, `read_ahead` gets the rows
     /// that are allocated next, and their numbers.
     pub fn allocate(&mut self, read_ahead: impl FnOnce(&[T], Range<usize>)) -> usize {
-        let Self { rows, numbers } = self;
+        let Self { rows, numbers, .. } = self;
         let number = numbers.allocate(|next| {
             read_ahead(rows.get(next.clone()).unwrap_or_default(), next);
         });
@@ -49,7 +51,12 @@ impl<T: Default> SideTable<T> {
 
     /// Returns the number of rows in use.
     pub fn in_use(&self) -> usize {
-        self.numbers.used()
+        self.numbers.used() + self.absorbed
+    }
+
+    /// Takes over the number of rows in use from a partition that has ended.
+    pub fn absorb(&mut self, other: &Self) {
+        self.absorbed += other.in_use();
     }
 }
 

@@ -8,6 +8,7 @@ use crate::breakdown::PathDelays;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::graph::{Graph, LoadReference, Loss};
 use crate::model::packet::{AckOptions, Format, Kind};
+use crate::model::telemetry::TelemetryStack;
 use crate::network::link::loss::Losses;
 use crate::network::port::PortConfig;
 use crate::network::routes::Routing;
@@ -23,12 +24,18 @@ use std::collections::BTreeMap;
 struct Ports {
     is_awaited: bool,
     keeps_records: bool,
+    has_telemetry: bool,
     loss: fn(LinkId) -> Loss,
     capacity: Option<Limit>,
 }
 
-const PORTS: Ports =
-    Ports { is_awaited: false, keeps_records: false, loss: |_| Loss::None, capacity: None };
+const PORTS: Ports = Ports {
+    is_awaited: false,
+    keeps_records: false,
+    has_telemetry: false,
+    loss: |_| Loss::None,
+    capacity: None,
+};
 
 /// Two hosts that send, one that receives, and a switch. Links transmit a byte in a nanosecond, with a
 /// delay of 500 ns.
@@ -53,7 +60,7 @@ struct Bench {
 impl Bench {
     fn new(ports: Ports, switch: &serde_json::Value) -> Self {
         let graph = graph();
-        let Ports { is_awaited, keeps_records, loss, capacity } = ports;
+        let Ports { is_awaited, keeps_records, has_telemetry, loss, capacity } = ports;
         let config = config::Config::read(switch).unwrap();
         let passing = config.passing();
         let from_host: Vec<bool> =
@@ -64,6 +71,7 @@ impl Bench {
                 is_awaited: is_awaited && from_host[id],
                 stamps: false,
                 keeps_account: keeps_records,
+                has_telemetry: has_telemetry && !from_host[id],
             };
             let queue = PortQueue::OnArrival(Box::new(TailDrop(capacity)));
             let random = Random::new(1, "port");
@@ -500,4 +508,73 @@ fn acks_of_another_partition_arrive_with_their_options() {
     let (_, ack) = far.delivered[0];
     assert_eq!(far.network.take_options(&ack), Some(OPTIONS));
     far.network.assert_no_options();
+}
+
+const TELEMETRY: Ports = Ports { has_telemetry: true, ..PORTS };
+
+/// Telemetry of the switch: time in ns, bytes transmitted, bytes waiting.
+fn hops(telemetry: Option<&TelemetryStack>) -> Vec<(u64, u64, u64)> {
+    let hops = telemetry.unwrap().hops().iter();
+    hops.map(|hop| (hop.time.0 / 1_000, hop.transmitted.0, hop.queued.0)).collect()
+}
+
+#[test]
+fn switches_write_telemetry_at_departure() {
+    let mut bench = Bench::new(TELEMETRY, &json!({}));
+    let packets = [bench.start(0, 0), bench.start(1, 1)];
+    // A packet without telemetry counts in the telemetry of others.
+    bench.send(Packet { kind: Kind::Fin, ..packets[1] });
+    for packet in [packets[0], packets[1], packets[0]] {
+        let packet = bench.network.collect_telemetry(packet);
+        bench.send(packet);
+    }
+    while bench.step() {}
+    let delivered: Vec<Packet> = bench.delivered.iter().map(|(_, packet)| *packet).collect();
+    let telemetry = |packet: &Packet| hops(bench.network.take_telemetry(packet));
+    assert_eq!(delivered[1].kind, Kind::Fin);
+    let all: Vec<_> = [delivered[0], delivered[2], delivered[3]].iter().map(telemetry).collect();
+    // The FIN and the first packet arrive at 1500, the others while the FIN is transmitted.
+    assert_eq!(all, [[(1_500, 0, 0)], [(3_500, 2_000, 1_000)], [(4_500, 3_000, 0)]]);
+    bench.network.assert_no_telemetry();
+}
+
+#[test]
+fn lost_packets_free_their_telemetry() {
+    let loss = |link| if link == LAST { Loss::Every(2) } else { Loss::None };
+    let mut bench = Bench::new(Ports { loss, ..TELEMETRY }, &json!({}));
+    let packet = bench.start(0, 0);
+    for _ in 0..4 {
+        let packet = bench.network.collect_telemetry(packet);
+        bench.send(packet);
+    }
+    while bench.step() {}
+    let delivered = std::mem::take(&mut bench.delivered);
+    let telemetry = delivered.iter().map(|(_, packet)| hops(bench.network.take_telemetry(packet)));
+    assert_eq!(telemetry.collect::<Vec<_>>(), [[(1_500, 0, 0)], [(3_500, 2_000, 0)]]);
+    bench.network.assert_no_telemetry();
+}
+
+#[test]
+fn packets_of_another_partition_arrive_with_their_telemetry() {
+    for keeps_records in [false, true] {
+        let ports = Ports { keeps_records, ..TELEMETRY };
+        let [mut near, mut far] = [(); 2].map(|()| Bench::new(ports, &json!({})));
+        near.network.cut(LAST);
+        let packet = near.start(0, 0);
+        far.start(0, 0);
+        let mut packet = near.network.collect_telemetry(packet);
+        if keeps_records {
+            near.network.record_send(&mut packet, BreakdownRef::default());
+        }
+        near.send(packet);
+        near.step();
+        let mut shipment = Shipment::default();
+        near.network.export(LAST, at(2_000), &mut shipment);
+        near.network.assert_no_telemetry();
+        far.network.import(&mut shipment, &mut far.scheduler);
+        while far.step() {}
+        let (_, packet) = far.delivered[0];
+        assert_eq!(hops(far.network.take_telemetry(&packet)), [(1_500, 0, 0)]);
+        far.network.assert_no_telemetry();
+    }
 }

@@ -62,6 +62,8 @@ struct NetworkParts {
     from_host: Vec<bool>,
     passing: Passing,
     is_awaited: bool,
+    /// True if packets of a transport collect telemetry.
+    has_telemetry: bool,
     /// Base RTT of the longest path.
     base_rtt: Duration,
 }
@@ -197,14 +199,15 @@ impl Scenario {
                 format!("`{}` serves networks of up to {most} links, not {links}", router.name());
             return Err(Problem::new("router", message));
         }
-        let mut transports = self.all_transports();
+        let mechanisms =
+            || self.all_transports().map(|(_, transport)| transport.mechanism(&self.packet));
         Ok(NetworkParts {
             queues: self.queues_by_traffic_class(transport, &traffic, classes),
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
             passing: self.switch.passing(),
             is_awaited: self.host.flow_limit().is_some()
-                || transports
-                    .any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some()),
+                || mechanisms().any(|mechanism| mechanism.pacing.is_some()),
+            has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
             base_rtt: self.base_rtt(),
             traffic,
             buffers,
@@ -232,6 +235,7 @@ impl Scenario {
             is_awaited: from_host && *is_awaited,
             stamps: from_host && self.host.stamps == Stamps::Wire,
             keeps_account: self.account,
+            has_telemetry: !from_host && parts.has_telemetry,
         };
         let losses = Losses::new(&link.loss, || random("loss"));
         let queues = queues.iter().map(queue).collect();

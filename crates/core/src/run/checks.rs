@@ -2,7 +2,9 @@
 
 use crate::base::schema::Problem;
 use crate::base::units::Duration;
+use crate::model::graph::Extent;
 use crate::model::host_clock::Stamps;
+use crate::model::telemetry::TelemetryStack;
 use crate::network::routes::Routing;
 use crate::run::scenario::{Model, Scenario};
 use crate::transport::{Priorities, controllers};
@@ -120,6 +122,16 @@ fn check_transport(
         let message =
             format!("must make a full packet of {least} at least for `{name}`, not {full}");
         return Err(Problem::new("packet.payload", message));
+    }
+    if transport.mechanism(&scenario.packet).signalling.collects_telemetry()
+        && let Ok(Extent { links, .. }) = scenario.topology.extent()
+        && links as usize > TelemetryStack::CAPACITY + 1
+    {
+        let (most, switches) = (TelemetryStack::CAPACITY, links - 1);
+        let message = format!(
+            "must have paths of up to {most} switches, not {switches}: telemetry of `{name}`"
+        );
+        return Err(Problem::new("topology", message));
     }
     if transport.needs_one_path() && !scenario.routing.takes_one_path() {
         let paths = Routing::ONE_PATH;

@@ -3,6 +3,7 @@
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::host_clock::Stamps;
 use crate::model::packet::{Format, Header, Kind};
+use crate::model::telemetry::TelemetryStack;
 
 /// Properties of a flow and its path that are known when the flow starts.
 #[derive(Clone, Debug)]
@@ -106,6 +107,11 @@ impl Path {
 pub trait Controller: Send {
     /// Handles the end of the handshake; not called without a handshake.
     fn on_open(&mut self, _opened: &Opened) {}
+
+    /// Handles the telemetry of the path that an acknowledgement returns, before
+    /// [`on_ack`](Self::on_ack); called only with
+    /// [`Signalling::Telemetry`](super::Signalling::Telemetry).
+    fn on_telemetry(&mut self, _path: &TelemetryStack) {}
 
     /// Handles an acknowledgement.
     fn on_ack(&mut self, ack: &Ack);

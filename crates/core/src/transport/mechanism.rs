@@ -82,12 +82,22 @@ pub enum Signalling {
     Header,
     /// Packets carry a header, and a FIN notifies routers of the end of the flow.
     HeaderAndFin,
+    /// Data packets collect telemetry at switches, and each ACK returns that of the packet that it answers
+    /// ([`Controller::on_telemetry`]).
+    ///
+    /// [`Controller::on_telemetry`]: super::Controller::on_telemetry
+    Telemetry,
 }
 
 impl Signalling {
     /// Returns true if packets carry a header for routers or queues.
     pub fn has_header(self) -> bool {
-        self != Self::None
+        matches!(self, Self::Header | Self::HeaderAndFin)
+    }
+
+    /// Returns true if data packets collect telemetry.
+    pub fn collects_telemetry(self) -> bool {
+        self == Self::Telemetry
     }
 
     /// Returns true if a FIN notifies routers of the end of the flow.

@@ -7,6 +7,7 @@ use super::{Hop, Port, may_go};
 use crate::base::units::Time;
 use crate::model::packet::Packet;
 use crate::network::link::transmitter::Flight;
+use crate::network::telemetry::PortTelemetry;
 
 impl Port {
     /// Takes the packet that has arrived at the end of the link.
@@ -27,12 +28,17 @@ impl Port {
     }
 
     /// Takes all packets whose transmission has started by `now` off the link, with their passage if
-    /// it is recorded. Returns the start of the next overdue transmission, if there will be one.
-    pub fn export(&mut self, now: Time, mut take: impl FnMut(Flight, Option<Hop>)) -> Time {
+    /// it is recorded, and the port's telemetry. Returns the start of the next overdue transmission, if
+    /// there will be one.
+    pub(in crate::network) fn export(
+        &mut self,
+        now: Time,
+        mut take: impl FnMut(Flight, Option<Hop>, Option<&mut PortTelemetry>),
+    ) -> Time {
         self.advance_to(now);
         while let Some(flight) = self.transmitter.unload() {
             let hop = self.hop(&flight.packet, flight.arrives);
-            take(flight, hop);
+            take(flight, hop, self.telemetry());
         }
         let starts = self.transmitter.waiting.packets > 0
             && !self.is_eager()

@@ -97,3 +97,17 @@ impl PortTotals {
         }
     }
 }
+
+impl Port {
+    /// Returns the bytes whose transmission has started.
+    pub fn transmitted(&mut self, now: Time) -> u64 {
+        self.advance_to(now);
+        self.counters.bytes
+    }
+
+    /// Returns the counters at `now`.
+    pub fn totals(&mut self, now: Time) -> PortTotals {
+        self.advance_to(now);
+        PortTotals::of(self, now)
+    }
+}

@@ -9,7 +9,7 @@ pub mod service;
 #[cfg(test)]
 mod tests;
 
-use self::counters::{Counters, PortTotals};
+use self::counters::Counters;
 pub use self::observer::Hop;
 use self::observer::Observer;
 use self::pause_state::PauseState;
@@ -19,6 +19,7 @@ use super::breakdown::port_activity::PortActivity;
 use super::link::loss::{Losses, Outage};
 use super::link::transmitter::{Transmission, Transmitter};
 use super::switch::traffic_classes::{Class, LaneId};
+use super::telemetry::PortTelemetry;
 use crate::base::random::Random;
 use crate::base::units::Time;
 use crate::model::graph::Link;
@@ -28,6 +29,7 @@ use crate::router::Router;
 
 /// Properties of a port that do not depend on its queue.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct PortConfig {
     /// Packets that pass data, in an unlimited queue of their own.
     pub passing: Passing,
@@ -37,6 +39,8 @@ pub struct PortConfig {
     pub stamps: bool,
     /// If true, the waits of packets are recorded for the FCT breakdown.
     pub keeps_account: bool,
+    /// If true, packets collect telemetry when their transmission starts.
+    pub has_telemetry: bool,
 }
 
 /// Packets that pass data.
@@ -163,6 +167,7 @@ pub struct Port {
     pub counters: Counters,
     /// State for the FCT breakdown.
     activity: Option<Box<PortActivity>>,
+    telemetry: Option<Box<PortTelemetry>>,
     data: DataQueue,
     /// Control packets that pass data.
     control_packets: PacketFifo,
@@ -194,15 +199,17 @@ impl Port {
         random: Random,
         losses: Losses,
     ) -> Self {
-        let PortConfig { passing, is_awaited, stamps, keeps_account } = config;
+        let PortConfig { passing, is_awaited, stamps, keeps_account, has_telemetry } = config;
         let pauses = vec![PauseState::default(); queues.len()].into();
         let data = DataQueue::new(queues, weights);
         let (is_fifo, quiet_below) = match &data {
             DataQueue::Fifo(gate) => (true, gate.accepts_all_below()),
             _ => (false, 0),
         };
+        let mut transmitter = Transmitter::new(link, stamps, keeps_account, losses.are_possible());
+        transmitter.is_watched |= has_telemetry;
         Self {
-            transmitter: Transmitter::new(link, stamps, keeps_account, losses.are_possible()),
+            transmitter,
             service: Service::new(is_awaited, is_fifo, data.allows_lazy_service()),
             // The queue may be consulted above 4 GB, too.
             quiet_below: u32::try_from(quiet_below).unwrap_or(u32::MAX),
@@ -211,11 +218,12 @@ impl Port {
             control: ControlQueue::new(passing),
             observer: match &router {
                 Some(_) => Observer::Router,
-                None if keeps_account => Observer::Breakdown,
+                None if keeps_account || has_telemetry => Observer::Records,
                 None => Observer::None,
             },
             counters: Counters::default(),
             activity: keeps_account.then(Box::default),
+            telemetry: has_telemetry.then(|| Box::new(PortTelemetry::new(link.rate))),
             data,
             control_packets: PacketFifo::default(),
             pauses,
@@ -490,18 +498,6 @@ impl Port {
             DataQueue::ClassScheduler(classes) => classes.backlog(class),
             _ => self.backlog(now),
         }
-    }
-
-    /// Returns the bytes whose transmission has started.
-    pub fn transmitted(&mut self, now: Time) -> u64 {
-        self.advance_to(now);
-        self.counters.bytes
-    }
-
-    /// Returns the counters at `now`.
-    pub fn totals(&mut self, now: Time) -> PortTotals {
-        self.advance_to(now);
-        PortTotals::of(self, now)
     }
 
     /// Brings the counters up to the end of the run and asserts that they add up. Returns the number

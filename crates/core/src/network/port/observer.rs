@@ -1,4 +1,4 @@
-//! Observers of a port: its router, and the FCT breakdown.
+//! Observers of a port: its router, the FCT breakdown and telemetry.
 
 use super::Port;
 use crate::base::units::{Duration, Time};
@@ -6,15 +6,16 @@ use crate::model::packet::Packet;
 use crate::network::breakdown::packet_records;
 use crate::network::breakdown::port_activity::Totals;
 use crate::network::switch::traffic_classes::Class;
+use crate::network::telemetry::PortTelemetry;
 use crate::router::{FlowInfo, PortView};
 
 /// Components that are notified of each departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Observer {
     None,
-    /// The breakdown.
-    Breakdown,
-    /// The router, and the breakdown if it is recorded.
+    /// The breakdown, or the telemetry, or both.
+    Records,
+    /// The router, and the others if they are recorded.
     Router,
 }
 
@@ -87,6 +88,14 @@ impl Port {
     }
 }
 
+/// Telemetry.
+impl Port {
+    /// Returns the telemetry of the packets in flight, if the port records any.
+    pub(in crate::network) fn telemetry(&mut self) -> Option<&mut PortTelemetry> {
+        self.telemetry.as_deref_mut()
+    }
+}
+
 /// The FCT breakdown.
 impl Port {
     /// Notifies the observers of the packet whose transmission starts. Cold, since most ports have no
@@ -100,6 +109,9 @@ impl Port {
             && let Some(router) = &mut self.router
         {
             router.on_departure(packet, view);
+        }
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.start(packet, starts, self.counters.bytes, view.backlog);
         }
         if let Some(activity) = &mut self.activity {
             activity.start(packet, has_waited, starts, ends);

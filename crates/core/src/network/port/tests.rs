@@ -29,6 +29,7 @@ const CONFIG: PortConfig = PortConfig {
     is_awaited: false,
     stamps: false,
     keeps_account: false,
+    has_telemetry: false,
 };
 
 fn port_with(config: PortConfig, queue: PortQueue) -> Port {
@@ -226,13 +227,13 @@ fn packets_are_exported_with_overdue_transmissions() {
         enqueue(&mut port, data(sequence), 0);
     }
     let mut arrive = Vec::new();
-    let next = port.export(at(1_000), |flight, hop| {
+    let next = port.export(at(1_000), |flight, hop, _| {
         assert!(hop.is_none(), "hops are not recorded");
         arrive.push((flight.arrives, other.import(flight, Time::ZERO)));
     });
     assert_eq!(arrive, [(at(1_500), true), (at(2_500), false)]);
     assert_eq!(next, at(2_000), "the third transmission");
-    assert_eq!(port.export(at(2_000), |_, _| ()), Time::NEVER);
+    assert_eq!(port.export(at(2_000), |_, _, _| ()), Time::NEVER);
     assert_eq!(other.next_arrival(), Some(at(1_500)));
     assert_eq!(arrivals(&mut other), [(Kind::Data, 0), (Kind::Data, 1)]);
 }

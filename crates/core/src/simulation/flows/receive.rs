@@ -84,7 +84,10 @@ impl Simulation<'_> {
             // A sender that has given up awaits no answer.
             self.note_possible_end(slot, Time::ZERO);
         }
-        self.reply(packet.flow, slot, reply, has_options);
+        if reply.ack.is_none() {
+            self.network.take_telemetry(packet);
+        }
+        self.reply(packet.flow, slot, reply, has_options, packet.telemetry_row());
         Ok(())
     }
 
@@ -119,13 +122,20 @@ impl Simulation<'_> {
         }
         receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
         let has_options = receiver_end.receiver.has_options;
-        self.reply(number, slot, reply, has_options);
+        self.reply(number, slot, reply, has_options, None);
         self.note_possible_end(slot, Time::ZERO);
     }
 
     /// Sends the answers of a flow's receiver, whose ACKs may have options beyond their headers if
-    /// `has_options`.
-    fn reply(&mut self, number: FlowNumber, slot: usize, reply: ReceiverOutput, has_options: bool) {
+    /// `has_options`. An ACK returns the telemetry in row `telemetry`.
+    fn reply(
+        &mut self,
+        number: FlowNumber,
+        slot: usize,
+        reply: ReceiverOutput,
+        has_options: bool,
+        telemetry: Option<usize>,
+    ) {
         if let Some(mut answer) = reply.ack {
             let mut options = None;
             if has_options && let Some(receiver_end) = &mut self.flows.receivers[slot] {
@@ -145,6 +155,7 @@ impl Simulation<'_> {
                 Some(options) => self.network.with_options(plain, options, feedback),
                 None => plain.with_header(Header::Ack { block, feedback }),
             };
+            let packet = telemetry.map_or(packet, |row| packet.with_telemetry(row as u32));
             self.send_back(slot, packet);
         }
         if reply.notification {

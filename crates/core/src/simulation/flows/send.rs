@@ -133,6 +133,7 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn on_answer(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
         let options = self.network.take_options(packet);
+        let telemetry = self.network.take_telemetry(packet);
         let Some(sender_end) = &mut self.flows.senders[slot] else { return };
         sender_end.packets.on_received(now);
         let host = || self.flows.shared[slot].as_ref().map_or(0, |shared| shared.spec.source);
@@ -145,6 +146,9 @@ impl Simulation<'_> {
             }
             _ => {
                 let controller = &mut *sender_end.controller;
+                if let Some(telemetry) = telemetry {
+                    controller.on_telemetry(telemetry);
+                }
                 marked = sender_end.sender.on_ack(now, packet, options.as_ref(), rtt, controller);
             }
         }
@@ -205,6 +209,8 @@ impl Simulation<'_> {
                     offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
                 };
                 packet = packet.with_header(sender_end.controller.header(&outgoing));
+            } else if mechanism.signalling.collects_telemetry() && packet.kind == Kind::Data {
+                packet = self.network.collect_telemetry(packet);
             }
             if keeps_breakdown {
                 let breakdown = sender_end.breakdown_of(output, now, &packet, &mut self.network);

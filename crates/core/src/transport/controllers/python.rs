@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{
-    AckPolicy, Controller, MarkFeedback, Mechanism, PacingPolicy, Path, Reliability, Transport,
-    unlimited,
+    AckPolicy, Controller, MarkFeedback, Mechanism, PacingPolicy, Path, Reliability, Signalling,
+    Transport, unlimited,
 };
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{File, Parameter, Problem, positive, positive_if_given, wrong};
@@ -51,12 +51,20 @@ crate::parameters! {
         pub ack_every: u32 = 1, where positive;
         /// If true, ACKs carry the one-way delay of the packet that they acknowledge.
         pub tells_delay: bool = false;
+        /// If true, packets collect telemetry at switches, and ACKs return it.
+        pub telemetry: bool = false;
         /// Queue at switches, unless the scenario gives a `queue`.
         pub designed_queue: Box<disciplines::Config> = Box::new(unlimited());
         /// Queue at the hosts' ports, unless the scenario gives one.
         pub designed_host_queue: Box<disciplines::Config> = Box::new(unlimited());
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
+    }
+    check |config| {
+        if config.telemetry && config.tells_delay {
+            return Err(Problem::new("tells_delay", "must be false with telemetry = true"));
+        }
+        Ok(())
     }
 }
 
@@ -149,6 +157,7 @@ impl Transport for Config {
                 },
                 echoes_one_way_delay: self.tells_delay,
             },
+            signalling: if self.telemetry { Signalling::Telemetry } else { Signalling::None },
             uses_prr: self.reliability.proportional_reduction && self.burst.is_none(),
             ..Mechanism::plain(&self.reliability)
         }
