@@ -60,6 +60,14 @@ pub(super) fn law(kind: &str, base_rtt: Duration) -> Value {
             "max_window": "2 BDP",
             "reliability": { "fixed_rto": (base_rtt * 3).show() },
         }),
+        // 50 Mb/s at 100 Gb/s.
+        "hpcc" => json!({
+            "additive_increase": "0.05 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
+        }),
+        // 150 Mb/s at 25 Gb/s.
+        "powertcp" | "theta_powertcp" => json!({
+            "additive_increase": "0.6 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
+        }),
         "swift" => json!({ (ABOVE_BASE_RTT): true }),
         _ => json!({}),
     }

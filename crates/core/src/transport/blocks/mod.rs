@@ -4,4 +4,6 @@ pub mod bbr;
 pub mod deadline;
 pub mod path_scaled;
 pub mod pcp;
+pub mod power;
 pub mod tcp;
+pub mod telemetry;

@@ -12,12 +12,14 @@ pub mod dctcp;
 pub mod fair_share;
 pub mod fast;
 pub mod high_speed_tcp;
+pub mod hpcc;
 pub mod jump_start;
 pub mod patched_timely;
 pub mod pcp;
 pub mod pdq;
 pub mod pfabric;
 pub mod pias;
+pub mod powertcp;
 pub mod python;
 pub mod quic;
 pub mod quick_start;
@@ -25,6 +27,7 @@ pub mod rcp;
 pub mod scalable_tcp;
 pub mod swift;
 pub mod tcp;
+pub mod theta_powertcp;
 pub mod timely;
 pub mod vegas;
 pub mod xcp;
@@ -41,8 +44,8 @@ crate::family! {
     /// The transports, by their names in scenarios.
     pub enum Config as dyn Transport named "transport" {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, python, quic, quick_start,
-        rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
+        high_speed_tcp, hpcc, jump_start, patched_timely, pcp, pdq, pfabric, pias, powertcp, python, quic,
+        quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely, vegas, xcp,
     }
 }
 

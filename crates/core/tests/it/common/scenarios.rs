@@ -353,10 +353,11 @@ pub fn scenario(seed: u64) -> Value {
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
     let reliability = reliability(random, &duplicate_acks);
     let mut transport = transport(random, &reliability);
-    if transport["kind"] == "pdq" || transport["kind"] == "fair_share" {
+    let has_telemetry = transport["kind"] == "hpcc" || transport["kind"] == "powertcp";
+    if transport["kind"] == "pdq" || transport["kind"] == "fair_share" || has_telemetry {
         routing = "flow_hash";
     }
-    if transport["kind"] == "fair_share" {
+    if transport["kind"] == "fair_share" || has_telemetry {
         transport["reliability"]["delayed_ack"] = json!("none");
         transport["reliability"]["sack_compression"] = json!("none");
     }

@@ -1,0 +1,135 @@
+//! HPCC: a rate and a window that keep the fullest link of the path at a target utilisation, from the
+//! telemetry in every ACK ([hpcc19] Algorithm 1).
+//!
+//! Deviation: as in the authors' simulator, the law sets the rate, and the window follows from it, which is the
+//! same with `W_AI = additive_increase * base_rtt`. A path with another number of hops costs one sample.
+
+use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
+use crate::base::schema::{Problem, positive, positive_fraction, positive_if_given};
+use crate::base::units::Duration;
+use crate::model::packet::Format;
+use crate::model::telemetry::TelemetryStack;
+use crate::transport::blocks::path_scaled::FlowRate;
+use crate::transport::blocks::telemetry::{self, Interval, Reaction, ReferenceRate, Utilisation};
+
+crate::parameters! {
+    /// HPCC: rate and window by the utilisation of the path's fullest link, which switches report in the
+    /// packets ([hpcc19]).
+    pub struct Config {
+        /// eta, the target utilisation ([hpcc19]: 0.95; its public curves: 0.99).
+        pub eta: f64 = 0.95, where positive_fraction;
+        /// `maxStage`, the number of additive increases below the target before a multiplicative one ([hpcc19]:
+        /// 5; its simulations: 0).
+        pub max_stage: u32 = 0;
+        /// Additive increase; times the base RTT it is `W_AI` ([hpcc19], authors' simulations: 50 Mb/s at
+        /// 100 Gb/s).
+        pub additive_increase: FlowRate = FlowRate::from_mbps(50), where positive;
+        /// Minimum rate ([hpcc19] gives none; authors' simulations: 1 Gb/s at 100 Gb/s).
+        pub min_rate: FlowRate = FlowRate::from_mbps(1_000), where positive;
+        /// T, the base RTT; none for that of the flow's path ([hpcc19]: the longest of the network).
+        pub base_rtt: Option<Duration> = None, where positive_if_given;
+        /// ACKs that change the rate.
+        pub reaction: Reaction = Reaction::Combined;
+        /// If true, counters have the units of the authors' simulator: 1 ns, and 128 B and 80 B at 25 Gb/s, in
+        /// proportion to the line rate; otherwise they are exact.
+        pub quantised: bool = false;
+        /// Loss recovery and retransmission timeouts.
+        pub reliability: Reliability = Reliability::go_back_n();
+    }
+    check Config::check
+}
+
+impl Config {
+    fn check(&self) -> Result<(), Problem> {
+        telemetry::check(&self.reliability)
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let base_rtt = self.base_rtt.unwrap_or(path.base_rtt);
+        Box::new(Hpcc {
+            config: self.clone(),
+            additive_increase: self.additive_increase.bps(path.line_rate.bps()),
+            rate: ReferenceRate::new(self.min_rate, self.reaction, path),
+            utilisation: Utilisation::new(base_rtt, self.quantised, path),
+            base_rtt: base_rtt.seconds(),
+            stage: 0,
+            telemetry: TelemetryStack::default(),
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        telemetry::mechanism(&self.reliability)
+    }
+
+    fn needs_lossless_network(&self) -> bool {
+        true
+    }
+
+    /// Counters of one port are compared.
+    fn needs_one_path(&self) -> bool {
+        true
+    }
+}
+
+/// State of one flow.
+struct Hpcc {
+    config: Config,
+    additive_increase: f64,
+    rate: ReferenceRate,
+    utilisation: Utilisation,
+    /// In seconds.
+    base_rtt: f64,
+    /// `incStage`: additive increases since the last multiplicative change of the reference.
+    stage: u32,
+    /// Telemetry of the ACK that is being handled.
+    telemetry: TelemetryStack,
+}
+
+impl Hpcc {
+    /// Returns the bytes in flight over a link relative to its bandwidth-delay product ([hpcc19] eq. 2). The
+    /// smaller of two queues filters bursts.
+    fn load(base_rtt: f64) -> impl Fn(&Interval) -> f64 {
+        move |hop| hop.transmission + hop.queueing[0].min(hop.queueing[1]) / base_rtt
+    }
+}
+
+impl Controller for Hpcc {
+    fn on_telemetry(&mut self, path: &TelemetryStack) {
+        self.telemetry = *path;
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.rate.is_first() {
+            self.rate.start(ack);
+            return self.utilisation.start(&self.telemetry);
+        }
+        if !self.rate.reacts(ack) {
+            return;
+        }
+        self.utilisation.update(&self.telemetry, Self::load(self.base_rtt));
+        let excess = self.utilisation.average / self.config.eta;
+        let is_multiplicative = excess >= 1.0 || self.stage >= self.config.max_stage;
+        let (factor, stage) =
+            if is_multiplicative { (1.0 / excess, 0) } else { (1.0, self.stage + 1) };
+        if self.rate.set(self.rate.reference * factor + self.additive_increase, ack) {
+            self.stage = stage;
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.rate.allowance(self.base_rtt)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![
+            ("rate_bps", self.rate.rate),
+            ("window_bytes", self.rate.window(self.base_rtt)),
+            ("utilisation", self.utilisation.average),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Tests of HPCC.
+
+use super::*;
+use crate::base::schema::Parameter;
+use crate::base::units::{Bytes, Rate, Time};
+use crate::model::telemetry::HopTelemetry;
+use crate::transport::fixture::ACK;
+use serde_json::{Value, json};
+
+const RATE: Rate = Rate::from_gbps(100);
+
+/// Flow in the network of the authors' simulator with one switch.
+fn flow(config: &Value) -> Box<dyn Controller> {
+    let mut config = config.clone();
+    config["base_rtt"] = json!("4160 ns");
+    let format = Format {
+        payload: Bytes(1_000),
+        header: Bytes(90),
+        ack: Bytes(88),
+        ..Format::read(&json!({})).unwrap()
+    };
+    Config::read(&config).unwrap().controller(&Path::new(RATE, Duration::from_nanos(4_188), format))
+}
+
+/// Handles an ACK with the telemetry of one hop: time in ns, bytes transmitted and queued.
+fn ack(flow: &mut dyn Controller, (cumulative, next): (u32, u32), hop: [u64; 3]) {
+    let [time, transmitted, queued] = hop;
+    let mut path = TelemetryStack::default();
+    path.push(HopTelemetry {
+        time: Time::ZERO + Duration::from_nanos(time),
+        transmitted: Bytes(transmitted),
+        queued: Bytes(queued),
+        rate: RATE,
+    });
+    flow.on_telemetry(&path);
+    flow.on_ack(&Ack { cumulative, next, ..ACK });
+}
+
+/// Rate in Gb/s.
+fn rate(flow: &dyn Controller) -> f64 {
+    flow.gauges()[0].1 / 1e9
+}
+
+#[test]
+fn rates_are_those_of_the_authors_simulator_ack_by_ack() {
+    let mut flow = flow(&json!({ "quantised": true }));
+    // One of two flows of 5 MB to one host, with ten RTTs of its ACKs.
+    let rows = include_str!("acks.csv").lines().skip(1);
+    for (number, row) in rows.enumerate() {
+        let fields: Vec<&str> = row.split(',').collect();
+        let number_of = |column: usize| fields[column].parse::<u64>().unwrap();
+        let numbers = (number_of(0) as u32, number_of(1) as u32);
+        ack(&mut *flow, numbers, [2, 3, 4].map(number_of));
+        if number > 0 {
+            let shown = [format!("{:.6}", flow.gauges()[2].1), format!("{:.3}", rate(&*flow))];
+            assert_eq!(shown, [fields[5], fields[6]], "ACK {number}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_and_a_full_link_add_up() {
+    let mut flow = flow(&json!({}));
+    ack(&mut *flow, (1, 9), [0, 0, 20_000]);
+    ack(&mut *flow, (2, 9), [416, 5_200, 40_000]);
+    let expected = 0.9 + 0.1 * (1.0 + 20.0 / 52.0);
+    assert!((flow.gauges()[2].1 - expected).abs() < 1e-12);
+}
+
+#[test]
+fn only_an_ack_per_rtt_moves_the_reference() {
+    // The average stays as it is if both hops have the same time.
+    let still = [1_000, 0, 0];
+    for (reaction, expected) in [
+        ("combined", [95.05, 95.05, 95.05, 90.3475]),
+        ("per_ack", [95.05, 90.3475, 85.880_125, 81.636_118_75]),
+        ("per_rtt", [100.0, 100.0, 95.05, 95.05]),
+    ] {
+        let mut flow = flow(&json!({ "reaction": reaction }));
+        ack(&mut *flow, (1, 9), still);
+        let acks = [(2, 9), (9, 10), (10, 20), (11, 20)];
+        let rates = acks.map(|numbers| {
+            ack(&mut *flow, numbers, still);
+            rate(&*flow)
+        });
+        for (rate, expected) in rates.iter().zip(expected) {
+            assert!((rate - expected).abs() < 1e-9, "{reaction}: {rates:?}");
+        }
+    }
+}
+
+#[test]
+fn stages_of_additive_increase_precede_a_multiplicative_one() {
+    for (max_stage, expected) in [(0, 100.0), (5, 50.1)] {
+        let mut flow = flow(&json!({ "max_stage": max_stage, "reaction": "per_ack" }));
+        ack(&mut *flow, (1, 9), [0, 0, 0]);
+        // Twice the target halves the rate, half the target doubles it or adds to it.
+        let of = |utilisation: f64| (utilisation * 52_000.0).round() as u64;
+        ack(&mut *flow, (2, 9), [4_160, of(1.9), 0]);
+        assert!((rate(&*flow) - 50.05).abs() < 1e-9);
+        ack(&mut *flow, (3, 9), [8_320, of(1.9) + of(0.475), 0]);
+        let increased = rate(&*flow);
+        assert!((increased - expected).abs() < 1e-9, "{max_stage}: {increased}");
+    }
+}
+
+#[test]
+fn delayed_acks_are_rejected() {
+    let problem = Config::read(&json!({ "reliability": { "delayed_ack": "1 ms" } })).unwrap_err();
+    assert_eq!(
+        problem.to_string(),
+        "reliability.delayed_ack: must be none: each ACK returns the telemetry of one packet"
+    );
+}
