@@ -65,6 +65,8 @@ crate::choices! {
         BeyondF = "beyond_f",
         /// Both have reached F.
         AtF = "at_f",
+        /// The timer is beyond F; each step is one increment (simulator of [hpcc19], without a byte counter).
+        Timer = "timer",
     }
 }
 
@@ -372,6 +374,7 @@ impl Dcqcn {
         let hyper_steps = match self.config.hyper_from {
             HyperFrom::BeyondF => min_stage.saturating_sub(stages),
             HyperFrom::AtF => (min_stage + 1).saturating_sub(stages),
+            HyperFrom::Timer => u32::from(self.timer_stage > stages),
         };
         if hyper_steps > 0 {
             self.target_rate +=

@@ -187,3 +187,18 @@ fn contradictions_are_errors() {
     assert!(line.contains("or give alpha_update = \"periodic\""), "{line}");
     assert!(Config::read(&json!({ "alpha_timer": "1 us", "alpha_update": "periodic" })).is_ok());
 }
+
+#[test]
+fn the_timer_alone_starts_hyper_increase() {
+    // As in the simulator of [hpcc19]: half the gap, 20 Mb/s, then 200 Mb/s at each step.
+    let mut flow = flow(&json!({
+        "hyper_from": "timer", "fast_recovery_stages": 2, "byte_counter": "1000 GB",
+        "additive_increase": "20 Mbps", "hyper_increase": "200 Mbps",
+    }));
+    (0..4).for_each(|_| flow.on_notification(Time::ZERO));
+    for expected in [0.0, 0.02, 0.2, 0.2] {
+        let before = state(&*flow)[1];
+        fire(&mut *flow, 1);
+        assert!((state(&*flow)[1] - before - expected).abs() < 1e-9, "{expected}");
+    }
+}
