@@ -1,8 +1,8 @@
 //! Telemetry of the packets in the network.
 //!
-//! A port appends the telemetry of a packet whose transmission starts to a list beside its link. At the end of
-//! the link the network moves it to the packet's stack, in a table beside the packets. The receiver returns
-//! the stack with the ACK.
+//! A port appends the telemetry of a packet whose transmission starts to a list beside its link. At the end
+//! of the link the network moves it to the packet's stack, in a table beside the packets. The receiver
+//! returns the stack with the ACK.
 
 use super::Network;
 use super::link::ring::Ring;
@@ -23,8 +23,8 @@ impl PortTelemetry {
         Self { rate, in_flight: Ring::default() }
     }
 
-    /// Handles the start of the transmission of a packet, when `transmitted` bytes have been transmitted, with
-    /// the packet, and `queued` bytes wait.
+    /// Handles the start of the transmission of a packet, when `transmitted` bytes have been transmitted,
+    /// with the packet, and `queued` bytes wait.
     pub(super) fn start(&mut self, packet: &Packet, time: Time, transmitted: u64, queued: u64) {
         if packet.telemetry_row().is_some_and(|_| !packet.kind.is_control()) {
             let transmitted = Bytes(transmitted - u64::from(packet.bytes));

@@ -35,7 +35,7 @@ pub struct PowerLaw {
     /// In bits per second.
     additive_increase: f64,
     /// Power at which the rate only changes by the additive increase.
-    target: f64,
+    pub target: f64,
 }
 
 impl PowerLaw {

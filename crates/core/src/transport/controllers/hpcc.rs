@@ -1,8 +1,8 @@
 //! HPCC: a rate and a window that keep the fullest link of the path at a target utilisation, from the
 //! telemetry in every ACK ([hpcc19] Algorithm 1).
 //!
-//! Deviation: as in the authors' simulator, the law sets the rate, and the window follows from it, which is the
-//! same with `W_AI = additive_increase * base_rtt`. A path with another number of hops costs one sample.
+//! Deviation: as in the authors' simulator, the law sets the rate, and the window follows from it, which is
+//! the same with `W_AI = additive_increase * base_rtt`. A path with another number of hops costs one sample.
 
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{Problem, positive, positive_fraction, positive_if_given};
@@ -18,8 +18,8 @@ crate::parameters! {
     pub struct Config {
         /// eta, the target utilisation ([hpcc19]: 0.95; its public curves: 0.99).
         pub eta: f64 = 0.95, where positive_fraction;
-        /// `maxStage`, the number of additive increases below the target before a multiplicative one ([hpcc19]:
-        /// 5; its simulations: 0).
+        /// `maxStage`, the number of additive increases below the target before a multiplicative one
+        /// ([hpcc19]: 5; its simulations: 0).
         pub max_stage: u32 = 0;
         /// Additive increase; times the base RTT it is `W_AI` ([hpcc19], authors' simulations: 50 Mb/s at
         /// 100 Gb/s).
@@ -30,8 +30,8 @@ crate::parameters! {
         pub base_rtt: Option<Duration> = None, where positive_if_given;
         /// ACKs that change the rate.
         pub reaction: Reaction = Reaction::Combined;
-        /// If true, counters have the units of the authors' simulator: 1 ns, and 128 B and 80 B at 25 Gb/s, in
-        /// proportion to the line rate; otherwise they are exact.
+        /// If true, counters have the units of the authors' simulator: 1 ns, and 128 B and 80 B at 25 Gb/s,
+        /// in proportion to the line rate; otherwise they are exact.
         pub quantised: bool = false;
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::go_back_n();

@@ -40,11 +40,12 @@ impl Transport for Config {
             Form::Paper => Reaction::PerRtt,
             Form::Simulator => Reaction::Combined,
         };
+        let law = PowerLaw::new(self.form, self.gamma, self.additive_increase, TARGET, path);
         Box::new(ThetaPowerTcp {
-            law: PowerLaw::new(self.form, self.gamma, self.additive_increase, TARGET, path),
+            power: law.target,
+            law,
             rate: ReferenceRate::new(self.min_rate, reaction, path),
             base_rtt: self.base_rtt.unwrap_or(path.base_rtt).seconds(),
-            power: 1.0,
             last: None,
         })
     }
