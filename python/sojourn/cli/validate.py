@@ -14,7 +14,7 @@ def validate(
         str,
         typer.Argument(
             metavar="CASES",
-            help="`ns2`, `yaps`, `linux`, or a folder of cases.",
+            help="`hpcc`, `ns2`, `yaps`, `linux`, or a folder of cases.",
             autocompletion=completion.cases,
         ),
     ],
