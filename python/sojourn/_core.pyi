@@ -235,7 +235,7 @@ class Ack:
 
     @property
     def hops(self) -> list[HopTelemetry]:
-        """Telemetry of the switches on the packet's path, in order, if the class sets `telemetry`."""
+        """Telemetry of the switches on the path, in order, if the class sets `telemetry`."""
 
     @property
     def sent_at_s(self) -> float:
