@@ -22,6 +22,16 @@ crate::choices! {
         AliStorage = "ali_storage",
         /// University data centres, in packets; mean 134.1 packets.
         Imc10 = "imc10",
+        /// W1 of [homa18], exact sizes in bytes: Facebook's memcached; mean 187.5 B.
+        HomaW1 = "homa_w1",
+        /// W2 of [homa18], exact sizes in bytes: Google's search; mean 441 B.
+        HomaW2 = "homa_w2",
+        /// W3 of [homa18], exact sizes in bytes: all RPCs of Google; mean 2.93 KB.
+        HomaW3 = "homa_w3",
+        /// W4 of [homa18], exact sizes in bytes: Facebook's Hadoop cluster; mean 127.8 KB.
+        HomaW4 = "homa_w4",
+        /// W5 of [homa18], exact sizes in bytes: web search in packets of 1442 B; mean 2.52 MB.
+        HomaW5 = "homa_w5",
     }
 }
 
@@ -78,7 +88,17 @@ impl PublishedTable {
             Self::FbHadoop => include_str!("../cdf/fb_hadoop.csv"),
             Self::AliStorage => include_str!("../cdf/ali_storage.csv"),
             Self::Imc10 => include_str!("../cdf/imc10.csv"),
+            Self::HomaW1 => include_str!("../cdf/homa_w1.csv"),
+            Self::HomaW2 => include_str!("../cdf/homa_w2.csv"),
+            Self::HomaW3 => include_str!("../cdf/homa_w3.csv"),
+            Self::HomaW4 => include_str!("../cdf/homa_w4.csv"),
+            Self::HomaW5 => include_str!("../cdf/homa_w5.csv"),
         }
+    }
+
+    /// Returns true if the table lists exact sizes, so that its CDF is a step function.
+    fn is_discrete(self) -> bool {
+        matches!(self, Self::HomaW1 | Self::HomaW2 | Self::HomaW3 | Self::HomaW4 | Self::HomaW5)
     }
 }
 
@@ -99,7 +119,10 @@ impl Config {
                 }
                 Ok(table)
             }
-            (Some(table), None) => CdfTable::parse("a published distribution", table.text()),
+            (Some(table), None) => {
+                let cdf = CdfTable::parse("a published distribution", table.text())?;
+                Ok(if table.is_discrete() { cdf.into_steps() } else { cdf })
+            }
             (None, None) => unreachable!("checked when the scenario is read"),
         }
     }
@@ -205,6 +228,18 @@ impl CdfTable {
     }
 }
 
+impl CdfTable {
+    /// Returns the step function through the points.
+    fn into_steps(self) -> Self {
+        let mut below = 0.0;
+        let step = |point: CdfPoint| {
+            let cumulative = std::mem::replace(&mut below, point.cumulative);
+            [CdfPoint { cumulative, ..point }, point]
+        };
+        Self { points: self.points.into_iter().flat_map(step).collect(), ..self }
+    }
+}
+
 /// The distribution. Sizes are counted in steps and rounded up to whole steps.
 struct Empirical {
     points: Vec<CdfPoint>,
@@ -271,6 +306,10 @@ mod tests {
         };
         near(open("web_search", 1000).mean(), 1.711e6, 500.0);
         near(open("web_search_packets", 1460).mean() / 1460.0, 1141.4, 0.05);
+        let means = [187.5, 440.8, 2927.0, 127_797.0, 2_515_863.0];
+        for (table, mean) in (1..).zip(means) {
+            near(open(&format!("homa_w{table}"), 1442).mean(), mean, 5e-4 * mean);
+        }
         near(open("web_search_packets", 1000).mean() / 1000.0, 1141.4, 0.05);
         near(open("data_mining", 1460).mean() / 1460.0, 5116.9, 0.05);
         near(open("fb_hadoop", 1000).mean(), 120.4e3, 50.0);
