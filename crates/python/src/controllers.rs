@@ -474,6 +474,7 @@ type Decision = (transport::Allowance, Time);
 const FAILED: Decision = (
     transport::Allowance {
         window: Bytes::ZERO,
+        granted: u32::MAX,
         rate: None,
         probe_interval: None,
         is_terminated: false,
@@ -541,8 +542,8 @@ impl PythonController {
         Ok(transport::Allowance {
             window: Bytes(window as u64),
             rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),
-            probe_interval: None,
             is_terminated: value.gives_up,
+            ..transport::Allowance::granted(u32::MAX)
         })
     }
 

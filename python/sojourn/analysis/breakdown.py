@@ -26,7 +26,7 @@ OTHERS, OWN, CONTROL, PAUSED = "queues: others", "queues: own", "queues: control
 PACE, TURN, REPAIRS, TIME_OUTS = "pace", "turn", "repairs", "time-outs"
 
 
-CONNECTION = "connection"
+CONNECTION, CREDIT = "connection", "credit"
 
 
 SHARED = "shared"
@@ -45,6 +45,7 @@ PARTS = {
     REPAIRS: "time from transmission to retransmission of losses that ACKs revealed",
     TIME_OUTS: "time from transmission to retransmission of losses that a timeout revealed",
     CONNECTION: "waits for earlier flows of the same persistent connection",
+    CREDIT: "waits for credits of the receiving host",
     SHARED: "waits while the ideal serves other flows",
 }
 """The parts of a completion time, and their meaning. The names are values of `metric` in files."""
@@ -63,6 +64,7 @@ LABELS = {
     REPAIRS: "loss recovery",
     TIME_OUTS: "timeouts",
     CONNECTION: "connection",
+    CREDIT: "credit",
     SHARED: "sharing",
 }
 """Names of the parts in printed tables, sentences and pictures."""
@@ -86,6 +88,7 @@ BY_REASON = {
     "recovery_timeout": TIME_OUTS,
     "flight": FLIGHT,
     "connection": CONNECTION,
+    "credit": CREDIT,
 }
 
 
@@ -170,7 +173,7 @@ ALONE_IN = {
 
 
 NOT_BEHIND_ITSELF = (
-    *(TURN, ROUND_TRIPS, PACE, CONNECTION),
+    *(TURN, ROUND_TRIPS, PACE, CONNECTION, CREDIT),
     *(REPAIRS, TIME_OUTS),
     *(OTHERS, CONTROL, PAUSED),
 )

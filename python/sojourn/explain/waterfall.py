@@ -30,6 +30,7 @@ REASONS = {
     "recovery_timeout": "loss recovery after timeout",
     "flight": "last packet",
     "connection": "earlier flows of the connection",
+    "credit": "credit of the receiver",
 }
 """Reasons of waits in printed tables, by their names in files."""
 

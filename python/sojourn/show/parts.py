@@ -12,6 +12,7 @@ from sojourn.analysis.breakdown import (
     ALONE,
     CONNECTION,
     CONTROL,
+    CREDIT,
     FLIGHT,
     HANDSHAKE,
     LABELS,
@@ -50,6 +51,7 @@ COLOURS = {
     REPAIRS: PURPLE,
     TIME_OUTS: GREEN,
     CONNECTION: "#B5A17A",
+    CREDIT: "#4B7A75",
     SHARED: "#7A4B2A",
 }
 """Colours of parts: grey for parts that the ideal FCT has too, colours for other waits."""

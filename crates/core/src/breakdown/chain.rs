@@ -15,7 +15,7 @@ pub fn location_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Names of the reasons, by number.
-pub const REASONS: [&str; 8] = [
+pub const REASONS: [&str; 9] = [
     "handshake",
     "window",
     "rate",
@@ -24,6 +24,7 @@ pub const REASONS: [&str; 8] = [
     "recovery_timeout",
     "flight",
     "connection",
+    "credit",
 ];
 
 const HANDSHAKE: u8 = 0;
@@ -40,6 +41,7 @@ impl WaitReason {
             Self::SequenceGap => 4,
             Self::Timeout => 5,
             Self::Connection => CONNECTION,
+            Self::Credit => 8,
         }
     }
 }

@@ -99,10 +99,12 @@ pub enum WaitReason {
     NicPaused,
     /// Earlier flows of the connection were sent or acknowledged first.
     Connection,
+    /// The receiving host had not granted the next segment.
+    Credit,
 }
 
 /// Number of wait reasons.
-const WAIT_REASONS: usize = 6;
+const WAIT_REASONS: usize = 7;
 
 /// FCT breakdown of the time from the end of the handshake to a transmission; for a later flow of a
 /// persistent connection, from the start of the flow.
@@ -222,6 +224,7 @@ pub fn component_names() -> impl Iterator<Item = String> {
         "recovery_timeout_sender",
         "turn_paused_host",
         "connection_sender",
+        "credit_sender",
     ];
     prefixed("handshake", &PATH_NAMES, &["sender"])
         .chain(prefixed("window", &PATH_NAMES, &["receiver"]))

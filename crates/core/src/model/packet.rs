@@ -84,6 +84,10 @@ pub enum Kind {
     Probe,
     /// Answers a [`Probe`](Self::Probe).
     ProbeAck,
+    /// Requests credit from the receiving host, without payload.
+    Request,
+    /// Permits the sender to send data ([`Header::Credit`]).
+    Credit,
     /// Acknowledges data.
     Ack,
     /// Reports a sequence gap to a go-back-N sender.
@@ -108,8 +112,8 @@ impl Kind {
 
     /// Returns true for a packet on the reverse path.
     pub fn is_answer(self) -> bool {
-        use Kind::{Ack, Cnp, Nack, ProbeAck, Return, SynAck};
-        matches!(self, SynAck | ProbeAck | Ack | Nack | Cnp | Return)
+        use Kind::{Ack, Cnp, Credit, Nack, ProbeAck, Return, SynAck};
+        matches!(self, SynAck | ProbeAck | Credit | Ack | Nack | Cnp | Return)
     }
 
     /// Returns true if this answers one packet of a flow in progress, so that it measures an RTT.
@@ -229,7 +233,21 @@ pub enum Header {
         /// Rate that routers so far approve, in the code of RFC 4782 §3.1; 0 for none.
         code: u8,
     },
+    /// Credit: that of a credit packet, or that by which a data packet is sent.
+    Credit {
+        /// Number of the credit.
+        number: u32,
+        /// Priority class of the data, of [`MAX_CLASSES`]; 0 is the highest.
+        class: u8,
+        /// Segments of the flow that remain, from this one on; saturates at 2²⁹ − 1.
+        remaining: u32,
+    },
 }
+
+/// Number of priority classes that a credit can choose from.
+pub const MAX_CLASSES: u32 = 8;
+/// Bits for the remaining segments in the header of a credit.
+const REMAINING_BITS: u32 = 29;
 
 /// Maximum number of SACK blocks of an ACK, besides timestamps (RFC 2018 §3).
 pub const SACK_BLOCKS: usize = 3;
@@ -336,7 +354,7 @@ impl Header {
         match self {
             Self::Rcp { rate, .. } => rate,
             Self::Ack { feedback, .. } | Self::Xcp { feedback, .. } => feedback,
-            Self::Priority(_) => 0.0,
+            Self::Priority(_) | Self::Credit { .. } => 0.0,
             Self::Pdq { grant, .. } => grant.number(),
             Self::D3 { allotted, .. } => allotted,
             Self::FairShare { .. } => Share::OPEN.number(),
@@ -369,6 +387,8 @@ const OPTIONS: u8 = 9;
 const TELEMETRY: u8 = 12;
 /// Rows of an ACK's options and of its telemetry.
 const OPTIONS_AND_TELEMETRY: u8 = OPTIONS | TELEMETRY;
+/// Number of a credit, and its class with the remaining segments.
+const CREDIT: u8 = 11;
 
 /// Encodes a time in seconds on a logarithmic scale of 2048 steps per octave, from 1 ns to 4.2 s: a precision
 /// of 0.02 %.
@@ -427,6 +447,11 @@ impl Packet {
             OPTIONS => Header::Ack { block: (0, 0), feedback: f32::from_bits(second) },
             TELEMETRY => Header::Ack { block: self.absolute(first), feedback: 0.0 },
             OPTIONS_AND_TELEMETRY => Header::NONE,
+            CREDIT => Header::Credit {
+                number: first,
+                class: (second >> REMAINING_BITS) as u8,
+                remaining: second & ((1 << REMAINING_BITS) - 1),
+            },
             _ => {
                 let (rtt, spacing) = each(first);
                 let feedback = f32::from_bits(second);
@@ -458,6 +483,10 @@ impl Packet {
                 (FAIR_SHARE, Packed(limit.to_bits(), u32::from(leaves)))
             }
             Header::QuickStart { code } => (QUICK_START, Packed(u32::from(code), 0)),
+            Header::Credit { number, class, remaining } => {
+                let remaining = remaining.min((1 << REMAINING_BITS) - 1);
+                (CREDIT, Packed(number, u32::from(class) << REMAINING_BITS | remaining))
+            }
         };
         self.packed = packed;
         self.flags = self.flags.with_layout(layout);
@@ -520,10 +549,23 @@ impl Packet {
         }
     }
 
-    /// Priority among waiting packets: lower values are served first.
+    /// Priority among waiting packets: lower values are served first. Data sent by credit has the remaining
+    /// segments of its flow.
     pub fn priority(&self) -> u64 {
         let Packed(first, second) = self.packed;
-        if self.flags.layout() == PRIORITY { u64::from(first) << 32 | u64::from(second) } else { 0 }
+        match self.flags.layout() {
+            PRIORITY => u64::from(first) << 32 | u64::from(second),
+            CREDIT if self.kind == Kind::Data => u64::from(second & ((1 << REMAINING_BITS) - 1)),
+            _ => 0,
+        }
+    }
+
+    /// Priority class of the packet: 0 is served first.
+    pub fn class(&self) -> u64 {
+        match self.flags.layout() {
+            CREDIT if self.kind == Kind::Data => u64::from(self.packed.1 >> REMAINING_BITS),
+            _ => self.priority(),
+        }
     }
 }
 

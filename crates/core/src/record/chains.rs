@@ -26,7 +26,7 @@ impl Default for Chains {
 
 impl Chains {
     /// Names of the reasons, by number.
-    pub const REASONS: [&str; 8] = REASONS;
+    pub const REASONS: [&str; 9] = REASONS;
 
     /// Appends the chain of a flow.
     ///

@@ -32,6 +32,8 @@ pub enum Event {
     PauseFrame(u32),
     /// The timer of a flow's receiver expires.
     ReceiverTimer(FlowNumber),
+    /// The timer of a credit scheduler expires, given by its number.
+    Credit(u32),
     /// The timer of a flow's sender expires.
     SenderTimer(FlowNumber),
     /// A flow starts.

@@ -81,6 +81,7 @@ impl Simulation<'_> {
             Event::PauseEnd(lane) => self.network.on_pause_end(lane, &mut self.scheduler),
             Event::PauseFrame(lane) => self.network.on_pause_frame_due(lane, &mut self.scheduler),
             Event::ReceiverTimer(number) => self.on_receiver_timer(number),
+            Event::Credit(number) => self.on_credit_timer(number),
             Event::SenderTimer(number) => self.on_sender_timer(number),
             Event::ReadCounters => {
                 if let Some(next) = self.read_counters() {
@@ -134,9 +135,10 @@ impl Simulation<'_> {
             Kind::Datagram => self.on_datagram(packet, slot)?,
             Kind::Return => self.on_return_datagram(packet, slot),
             Kind::Fin => self.on_fin(slot),
+            Kind::Request => self.on_request(packet, slot),
             Kind::Syn => self.echo(packet, slot, Kind::SynAck),
             Kind::Probe => self.echo(packet, slot, Kind::ProbeAck),
-            Kind::SynAck | Kind::ProbeAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
+            Kind::SynAck | Kind::ProbeAck | Kind::Credit | Kind::Ack | Kind::Nack | Kind::Cnp => {
                 self.on_answer(packet, slot);
             }
             Kind::Pause | Kind::Resume => unreachable!("the network keeps pause frames to itself"),

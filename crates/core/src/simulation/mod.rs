@@ -3,6 +3,7 @@
 //! The simulation connects the network, flows, workload and recorder. Transports decide what to send, and the
 //! network decides which packets wait.
 
+mod credit;
 mod diagnosis;
 mod event_loop;
 mod external_stacks;
@@ -19,6 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub use self::partitions::threads::run_on_threads;
 pub use self::transports::Transports;
 
+use self::credit::CreditSchedulers;
 use self::flows::ends::LiveFlows;
 use self::flows::start::{LiveFlowCount, PendingFlows};
 use self::measured_interval::MeasuredInterval;
@@ -108,6 +110,7 @@ pub struct Simulation<'a> {
     partition_links: PartitionLinks,
     /// Flows in progress by source.
     active_senders: Vec<u32>,
+    credit_schedulers: CreditSchedulers,
     /// Slots of the open persistent connections.
     connections: BTreeMap<ConnectionKey, usize>,
     /// Path state that finished flows left for later ones, by source and target (RFC 9040).
@@ -166,6 +169,7 @@ impl<'a> Simulation<'a> {
             partition_links,
             partition,
             active_senders: vec![0; graph.hosts.len()],
+            credit_schedulers: CreditSchedulers::default(),
             connections: BTreeMap::new(),
             path_states: BTreeMap::new(),
             seed,

@@ -36,11 +36,17 @@ impl<'a> Transports<'a> {
     ) -> Self {
         let all = std::iter::once(default).chain(others.values());
         let all = all.map(|transport| {
-            let mechanism = Mechanism { flow_limit, ..transport.mechanism(format) };
+            let mut mechanism = transport.mechanism(format);
+            mechanism.flow_limit = mechanism.flow_limit.or(flow_limit);
             ClassTransport { config: transport, mechanism: Arc::new(mechanism) }
         });
         let index = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
         Self { all: all.collect(), index_by_class: classes.iter().map(index).collect() }
+    }
+
+    /// Number of a class's transport, and of all transports.
+    pub(super) fn index_of(&self, class: u16) -> (usize, usize) {
+        (self.index_by_class[usize::from(class)], self.all.len())
     }
 
     /// Transport of a class.

@@ -127,6 +127,9 @@ pub trait Controller: Send {
     /// Restores the saved state: the losses since then were spurious.
     fn on_spurious_loss(&mut self, _now: Time) {}
 
+    /// Handles a credit of the receiving host.
+    fn on_credit(&mut self, _now: Time, _credit: &Credit) {}
+
     /// Handles a congestion notification packet (CNP).
     fn on_notification(&mut self, _now: Time) {}
 
@@ -207,6 +210,8 @@ pub struct OutgoingPacket {
 pub struct Allowance {
     /// Payload that may be in flight; one packet is always permitted.
     pub window: Bytes,
+    /// End of the segments that the receiver has granted; `u32::MAX` without credits.
+    pub granted: u32,
     /// Rate on the link, where 0 pauses the flow; `None` for ACK clocking.
     pub rate: Option<Rate>,
     /// Interval of probes to routers while data waits for the rate; `None` for no probes.
@@ -218,14 +223,43 @@ pub struct Allowance {
 impl Allowance {
     /// Returns a window without pacing.
     pub fn window(bytes: f64) -> Self {
-        Self { window: Bytes(bytes as u64), rate: None, probe_interval: None, is_terminated: false }
+        Self {
+            window: Bytes(bytes as u64),
+            granted: u32::MAX,
+            rate: None,
+            probe_interval: None,
+            is_terminated: false,
+        }
     }
 
     /// Returns a rate without a window.
     pub fn rate(bps: f64) -> Self {
-        let rate = Some(Rate::from_bps(bps));
-        Self { window: Bytes(u64::MAX), rate, probe_interval: None, is_terminated: false }
+        Self { rate: Some(Rate::from_bps(bps)), ..Self::granted(u32::MAX) }
     }
+
+    /// Returns the permission to send the segments before this one, without a window or a rate.
+    pub fn granted(segments: u32) -> Self {
+        Self {
+            window: Bytes(u64::MAX),
+            granted: segments,
+            rate: None,
+            probe_interval: None,
+            is_terminated: false,
+        }
+    }
+}
+
+/// Credit, as received by the sender of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// Number of the credit, with the meaning that the transport gives it: the count of credits, or the
+    /// end of the granted segments.
+    pub number: u32,
+    /// First segment that the receiver lacks and has not granted to others: it is lost if it was sent.
+    /// `u32::MAX` without one.
+    pub segment: u32,
+    /// Priority class of the data.
+    pub class: u8,
 }
 
 /// End of the handshake, as reported to controllers.

@@ -24,12 +24,14 @@ pub struct Mechanism {
     pub acks: AckPolicy,
     /// In-band signalling to routers and queues.
     pub signalling: Signalling,
+    /// Use of credits of the receiving host.
+    pub credit: CreditUse,
     /// True if the controller sends probe trains ([`Controller::next_train_packet`]).
     ///
     /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
     pub sends_trains: bool,
     /// Packets of a flow that may wait in its host's port; none if only pacing limits them. Set by the
-    /// host, not by the transport.
+    /// host, unless the transport limits them itself.
     pub flow_limit: Option<NonZeroU16>,
 }
 
@@ -106,6 +108,18 @@ impl Signalling {
     }
 }
 
+/// Use of credits of the receiving host ([`CreditScheduler`](super::CreditScheduler)). With credits, the
+/// receiver acknowledges a flow when it has all data, and credits name the segments to send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreditUse {
+    /// No credits.
+    None,
+    /// The first data announces the flow. The sender requests credit after a timeout.
+    Unannounced,
+    /// The sender requests credit before its first data, and after a timeout.
+    Announced,
+}
+
 impl Mechanism {
     /// Returns the options of a window without pacing, with one ACK per packet and without ECN.
     pub fn plain(reliability: &Reliability) -> Self {
@@ -117,8 +131,31 @@ impl Mechanism {
             uses_prr: false,
             acks: AckPolicy::default(),
             signalling: Signalling::None,
+            credit: CreditUse::None,
             sends_trains: false,
             flow_limit: None,
+        }
+    }
+
+    /// Returns the options of a sender by credit. Timeouts and the handshake are those of `reliability`;
+    /// there are no ACKs that detect losses. One packet of a flow waits in its host's port, so that the
+    /// port's queue chooses among flows.
+    pub fn credited(reliability: &Reliability, credit: CreditUse) -> Self {
+        let Reliability { initial_rto, min_rto, max_rto, fixed_rto, handshake, .. } = *reliability;
+        let reliability = Reliability {
+            duplicate_acks: None,
+            initial_rto,
+            min_rto,
+            max_rto,
+            fixed_rto,
+            handshake,
+            ..Reliability::selective_repeat()
+        };
+        Self {
+            signalling: Signalling::Header,
+            credit,
+            flow_limit: Some(NonZeroU16::MIN),
+            ..Self::plain(&reliability)
         }
     }
 

@@ -6,12 +6,14 @@
 //! the receiver (`endpoint`) apply the allowance. They implement the handshake, pacing, retransmission
 //! and acknowledgements, with the options of [`Transport::mechanism`]. Loss detection and recovery are
 //! in `recovery`, building blocks of several controllers in `blocks`, and the transports in
-//! `controllers`, one file each. A transport may instead provide an [`ExternalStack`], which replaces
+//! `controllers`, one file each. A receiver-driven transport also provides a [`CreditScheduler`] for each
+//! receiving host, whose credits permit senders to send. A transport may instead provide an [`ExternalStack`], which replaces
 //! controller, sender and receiver.
 
 pub mod blocks;
 pub mod controller;
 pub mod controllers;
+pub mod credit;
 pub mod endpoint;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -19,14 +21,15 @@ pub mod mechanism;
 pub mod recovery;
 
 pub use self::controller::{
-    Ack, Allowance, CachedPathState, CachedRate, CongestionSignal, Controller, Loss, Opened,
-    OutgoingPacket, Path, Restart, TrainPacket, WindowReduction,
+    Ack, Allowance, CachedPathState, CachedRate, CongestionSignal, Controller, Credit, Loss,
+    Opened, OutgoingPacket, Path, Restart, TrainPacket, WindowReduction,
 };
+pub use self::credit::{Arrival, CreditHost, CreditScheduler, InboundFlow, MissingSegments};
 pub use self::endpoint::external_stack::{
     Ecn, ExternalStack, NullController, OutgoingDatagram, StackEndpoint,
 };
 pub use self::mechanism::{
-    AckPolicy, CachedRtt, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery,
+    AckPolicy, CachedRtt, CreditUse, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery,
     Reliability, RtoRestart, Signalling,
 };
 
@@ -52,6 +55,11 @@ pub trait Transport {
 
     /// Returns the router function that the transport requires at every port, if any.
     fn router(&self) -> Option<router::Config> {
+        None
+    }
+
+    /// Returns the credit scheduler of a receiving host, if the transport is receiver-driven.
+    fn credit_scheduler(&self, _host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
         None
     }
 

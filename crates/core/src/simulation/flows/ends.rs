@@ -12,6 +12,7 @@ use crate::model::flow::FlowSpec;
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
 use crate::record::rtts::RttTrace;
+use crate::simulation::credit::SchedulerRef;
 use crate::simulation::external_stacks::Datagrams;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
@@ -62,6 +63,8 @@ pub(in crate::simulation) struct ReceiverEnd {
     pub(in crate::simulation) reverse: PathSelector,
     /// Time at which all payload had been received; [`Time::NEVER`] before.
     pub(in crate::simulation) completed_at: Time,
+    /// Credit scheduler of the flow, if its transport has one.
+    pub(in crate::simulation) credit_scheduler: Option<SchedulerRef>,
     /// FCT breakdown at the receiver, if it is kept.
     pub(in crate::simulation) breakdown: Option<Box<ReceiverBreakdown>>,
     /// Endpoint of an external stack, which replaces the receiver.
@@ -129,6 +132,11 @@ impl SenderEnd {
 }
 
 impl ReceiverEnd {
+    /// Returns true if the flow has an end, and data is missing.
+    pub(in crate::simulation) fn lacks_data(&self) -> bool {
+        self.completed_at == Time::NEVER && self.expected < u64::MAX
+    }
+
     /// Time of the receiver's next answer, if an answer is delayed.
     fn next_timer(&self) -> Time {
         self.external_stack

@@ -46,7 +46,7 @@ impl Simulation<'_> {
         let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return Ok(()) };
         receiver_end.packets.on_received(now);
-        let reply = receiver_end.receiver.on_data(now, packet);
+        let mut reply = receiver_end.receiver.on_data(now, packet);
         receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
         let completes_flows = receiver_end.is_stream && reply.is_new;
         let has_options = receiver_end.receiver.has_options;
@@ -57,6 +57,10 @@ impl Simulation<'_> {
         }
         if is_complete {
             receiver_end.completed_at = now;
+        }
+        let uses_credit = receiver_end.credit_scheduler.is_some();
+        if uses_credit && receiver_end.lacks_data() {
+            reply.ack = None;
         }
         if let Some(records) = self.network.records_mut() {
             if completes_flows
@@ -79,6 +83,9 @@ impl Simulation<'_> {
         }
         if completes_flows {
             self.complete_stream_flows(slot)?;
+        }
+        if uses_credit {
+            self.on_credited_data(packet, slot, reply.is_new);
         }
         if reply.ack.is_none() && !reply.notification {
             // A sender that has given up awaits no answer.
@@ -128,7 +135,7 @@ impl Simulation<'_> {
 
     /// Sends the answers of a flow's receiver, whose ACKs may have options beyond their headers if
     /// `has_options`. An ACK returns the telemetry in row `telemetry`.
-    fn reply(
+    pub(in crate::simulation) fn reply(
         &mut self,
         number: FlowNumber,
         slot: usize,

@@ -3,12 +3,12 @@
 use super::ends::SenderEnd;
 use crate::base::units::{Bytes, Time};
 use crate::breakdown::pool::BreakdownRef;
-use crate::model::packet::{FlowNumber, Format, Kind, Packet};
+use crate::model::packet::{FlowNumber, Format, Header, Kind, Packet};
 use crate::network::Network;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
 use crate::transport::endpoint::sender::NextPacket;
-use crate::transport::{Allowance, Mechanism, OutgoingPacket};
+use crate::transport::{Allowance, Credit, Mechanism, OutgoingPacket};
 
 impl SenderEnd {
     /// Schedules the timer, unless it is due earlier.
@@ -16,6 +16,15 @@ impl SenderEnd {
         if deadline < self.wake_at {
             self.wake_at = deadline.max(scheduler.now());
             scheduler.push(self.wake_at, Event::SenderTimer(self.number));
+        }
+    }
+
+    /// Handles a credit.
+    fn on_credit(&mut self, now: Time, packet: &Packet) {
+        if let Header::Credit { number, class, .. } = packet.header() {
+            self.sender.on_credit(now, packet.sequence);
+            let credit = Credit { number, segment: packet.sequence, class };
+            self.controller.on_credit(now, &credit);
         }
     }
 
@@ -46,6 +55,7 @@ impl SenderEnd {
         let number = self.number;
         match output {
             NextPacket::Syn => format.control(Kind::Syn, number, now),
+            NextPacket::Request => format.control(Kind::Request, number, now),
             // A probe requests the first unacknowledged segment.
             NextPacket::RouterProbe => Packet {
                 sequence: self.sender.cumulative(),
@@ -141,6 +151,7 @@ impl Simulation<'_> {
         let mut marked = false;
         match packet.kind {
             Kind::Cnp => sender_end.controller.on_notification(now),
+            Kind::Credit => sender_end.on_credit(now, packet),
             Kind::SynAck => {
                 sender_end.sender.on_syn_ack(now, packet, rtt, &mut *sender_end.controller);
             }

@@ -303,6 +303,7 @@ impl Simulation<'_> {
             receiver: Receiver::new(&transport.mechanism),
             reverse: self.network.routes().selectors(route, spec.id)[1],
             completed_at: Time::NEVER,
+            credit_scheduler: self.scheduler_of(&spec),
             breakdown: self.network.records().map(|_| Box::default()),
             external_stack: None,
         };

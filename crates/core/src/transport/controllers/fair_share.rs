@@ -157,12 +157,7 @@ impl Controller for FairShare {
         let rate = Rate::from_bps(self.rate * 8.0);
         let is_slow = self.rate * self.srtt.seconds() < self.packet;
         let probe_interval = is_slow.then_some(self.srtt);
-        Allowance {
-            window: Bytes(u64::MAX),
-            rate: Some(rate),
-            probe_interval,
-            is_terminated: false,
-        }
+        Allowance { probe_interval, ..Allowance::rate(rate.bps()) }
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {

@@ -121,10 +121,10 @@ impl Controller for Pdq {
         };
         let rate = Some(if rate > 0.0 { Rate::from_bps(rate).max(Rate(1)) } else { Rate(0) });
         Allowance {
-            window: Bytes(u64::MAX),
             rate,
             probe_interval,
             is_terminated: self.deadline.is_given_up(),
+            ..Allowance::rate(0.0)
         }
     }
 

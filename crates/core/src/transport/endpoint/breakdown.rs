@@ -20,7 +20,7 @@ pub struct SenderBreakdown {
     /// Breakdown of a transmission at `updated_at`, shared by all packets that one ACK releases.
     next: BreakdownRef,
     updated_at: Time,
-    /// True if the next segment waits for the window. Otherwise pacing delays it, if anything.
+    /// True if the next segment waits for the window or for credit. Otherwise pacing delays it, if anything.
     is_window_full: bool,
     /// Limit of the next segment by pacing, as of the last update.
     pacing_limit: PacingLimit,
@@ -130,7 +130,8 @@ impl SenderBreakdown {
     /// [`update`](Self::update) needs the packet's record.
     pub fn needs_record(&self, sender: &Sender, allowance: Allowance) -> bool {
         sender.is_open()
-            && (self.handshake.is_none() || self.is_window_full && sender.has_data(allowance))
+            && (self.handshake.is_none()
+                || self.is_window_full && sender.has_data(allowance) && !sender.uses_credit())
     }
 
     /// Accounts for the time since the last update, before the sender transmits. `record` belongs
@@ -167,6 +168,9 @@ impl SenderBreakdown {
                 // Without an ACK only a tail loss probe may exceed the window.
                 None if sender.is_tail_probe_due() => {
                     self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
+                }
+                None if sender.uses_credit() => {
+                    self.add_wait(WaitReason::Credit, now - self.updated_at, pool);
                 }
                 None => self.add_wait(WaitReason::Pacing, now - self.updated_at, pool),
             }

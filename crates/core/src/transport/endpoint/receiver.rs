@@ -320,6 +320,18 @@ impl Receiver {
         }
     }
 
+    /// Returns the acknowledgement of all data, in answer to a request for credit.
+    pub fn repeat_ack(&mut self, request: &Packet) -> ReceiverOutput {
+        let ack = Some(self.acknowledge(request, (0, 0)));
+        ReceiverOutput { ack, ..ReceiverOutput::default() }
+    }
+
+    /// Returns the first segment from `from` on that has not been received.
+    pub fn first_missing(&self, from: u32) -> u32 {
+        let from = from.max(self.expected);
+        self.out_of_order.range_of(from).map_or(from, |range| range.1)
+    }
+
     /// Returns when to call [`on_timer`](Self::on_timer): for a periodic CNP or a delayed ACK.
     pub fn next_timer(&self) -> Time {
         self.delayed_ack

@@ -4,13 +4,16 @@
 //! it for the next packet.
 
 mod byte_stream;
+mod credit;
 mod losses;
 mod path_cache;
+mod rtt_samples;
 mod window_use;
 
 use std::sync::Arc;
 
 use self::byte_stream::FlowEnds;
+use self::credit::CreditState;
 use self::window_use::WindowUse;
 use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
@@ -33,6 +36,8 @@ pub enum NextPacket {
     Syn,
     /// Data.
     Segment(Segment),
+    /// A request to the receiving host for credit, without payload.
+    Request,
     /// A request to routers for a rate, without payload.
     RouterProbe,
     /// A packet of this size without payload, which the receiver acknowledges.
@@ -84,6 +89,7 @@ pub struct Sender {
     state: SenderState,
     /// True if a FIN to the routers is to be sent at the end of the flow.
     owes_fin: bool,
+    credit: CreditState,
     scoreboard: Scoreboard,
     mechanism: Arc<Mechanism>,
 
@@ -149,6 +155,7 @@ impl Sender {
                 SenderState::Established
             },
             owes_fin: mechanism.signalling.sends_fin(),
+            credit: CreditState::new(mechanism.credit),
             scoreboard: Scoreboard::new(total, reliability),
             mechanism: Arc::clone(mechanism),
             rtt: RttEstimator::default(),
@@ -235,6 +242,9 @@ impl Sender {
             return std::mem::take(&mut self.owes_fin).then_some(NextPacket::Fin);
         }
         match self.state {
+            SenderState::Established if self.credit == CreditState::Due => {
+                Some(self.request_credit(now))
+            }
             SenderState::Established => match self.next_segment(now, allowance) {
                 None if self.next_router_probe(allowance) <= now => {
                     self.probed_at = now;
@@ -329,7 +339,8 @@ impl Sender {
     /// flight. A tail loss probe is new data or else the last segment sent (RFC 8985 §7.3).
     #[inline]
     fn candidate(&self, allowance: Allowance) -> Option<u32> {
-        let candidate = self.scoreboard.candidate();
+        let candidate =
+            self.scoreboard.candidate().filter(|(sequence, _)| *sequence < allowance.granted);
         if self.is_tail_probe_due() {
             return Some(candidate.map_or(self.scoreboard.highest() - 1, |(sequence, _)| sequence));
         }
@@ -403,7 +414,10 @@ impl Sender {
     }
 
     fn has_unacknowledged(&self) -> bool {
-        self.scoreboard.has_unacknowledged() || self.state == SenderState::SynSent
+        // With credit, the timer of requests always runs.
+        self.scoreboard.has_unacknowledged()
+            || self.state == SenderState::SynSent
+            || self.uses_credit()
     }
 
     /// Returns when to call [`on_timer`](Self::on_timer) and to poll for packets: the earliest of
@@ -436,39 +450,6 @@ impl Sender {
                 self.probed_at.max(self.pacer.burst_start()) + interval
             }
             _ => Time::NEVER,
-        }
-    }
-
-    /// Starts to time a new segment if none is being timed and ACKs do not echo timestamps (RFC 6298
-    /// §3).
-    fn start_timing(&mut self, sequence: u32, is_retransmit: bool, now: Time) {
-        if is_retransmit {
-            // Karn's algorithm: an ACK of a retransmitted segment is ambiguous.
-            self.timed_segment =
-                self.timed_segment.filter(|(timed_segment, _)| *timed_segment < sequence);
-        } else if !self.has_timestamps() && self.timed_segment.is_none() {
-            self.timed_segment = Some((sequence, now));
-        }
-    }
-
-    /// Returns true if ACKs echo timestamps; otherwise one segment at a time is timed.
-    fn has_timestamps(&self) -> bool {
-        self.mechanism.reliability.timestamps
-    }
-
-    fn add_rtt_sample(&mut self, sent: Time, now: Time) {
-        self.rtt.add_sample(sent, now, self.mechanism.reliability.clock_granularity);
-    }
-
-    /// Adds the RTT sample of an ACK, if there is one.
-    fn sample_rtt(&mut self, now: Time, packet: &Packet) {
-        if self.has_timestamps() {
-            self.add_rtt_sample(packet.sent_at, now);
-        } else if let Some((sequence, sent)) = self.timed_segment
-            && packet.sequence > sequence
-        {
-            self.timed_segment = None;
-            self.add_rtt_sample(sent, now);
         }
     }
 
@@ -577,11 +558,6 @@ impl Sender {
             self.confirm_timeout();
         }
         marked
-    }
-
-    /// Returns the timestamp that an ACK echoes; [`Time::NEVER`] without timestamps.
-    fn echoed_timestamp(&self, packet: &Packet) -> Time {
-        if self.has_timestamps() { packet.sent_at } else { Time::NEVER }
     }
 
     /// Returns when the retransmission timer expires.

@@ -141,6 +141,9 @@ impl Sender {
             self.state = SenderState::Closed;
             return;
         }
+        if self.uses_credit() {
+            return self.on_credit_timeout();
+        }
         self.rtt.back_off();
         let is_repeated = self.mechanism.reliability.single_reduction
             && (self.scoreboard.is_recovering() || self.rate_reduction.is_some());

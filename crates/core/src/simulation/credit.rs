@@ -1,0 +1,161 @@
+//! Credit schedulers of the receiving hosts: arrivals, timers and credits.
+
+use super::Simulation;
+use crate::base::units::Time;
+use crate::breakdown::pool::BreakdownRef;
+use crate::model::flow::FlowSpec;
+use crate::model::packet::{FlowNumber, Header, Kind, Packet};
+use crate::schedule::Event;
+use crate::transport::{Arrival, Credit, CreditHost, CreditScheduler, CreditUse, InboundFlow};
+
+/// Credit schedulers by number: one for each receiving host and transport. Created by the first arrival.
+#[derive(Default)]
+pub(super) struct CreditSchedulers(Vec<Option<HostScheduler>>);
+
+/// Credit scheduler of a host.
+struct HostScheduler {
+    scheduler: Box<dyn CreditScheduler>,
+    /// Time of the valid timer event.
+    wake_at: Time,
+}
+
+/// Reference of a receiver to the credit scheduler of its host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SchedulerRef {
+    number: u32,
+    /// True if the scheduler has the flow.
+    has_flow: bool,
+}
+
+impl Simulation<'_> {
+    /// Returns the credit scheduler of a flow, if its transport has one.
+    pub(super) fn scheduler_of(&self, spec: &FlowSpec) -> Option<SchedulerRef> {
+        let transport = self.transports.of_class(spec.class);
+        let (index, transports) = self.transports.index_of(spec.class);
+        let number = spec.target * transports as u32 + index as u32;
+        (transport.mechanism.credit != CreditUse::None)
+            .then_some(SchedulerRef { number, has_flow: false })
+    }
+
+    /// Receives a request for credit: repeats the ACK if all data has arrived.
+    pub(super) fn on_request(&mut self, packet: &Packet, slot: usize) {
+        let now = self.scheduler.now();
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        receiver_end.packets.on_received(now);
+        if receiver_end.completed_at < Time::NEVER {
+            let reply = receiver_end.receiver.repeat_ack(packet);
+            self.reply(packet.flow, slot, reply, false, None);
+        } else {
+            self.update_scheduler(packet.flow, slot, Arrival::Request);
+            // A sender that has given up awaits no answer.
+            self.note_possible_end(slot, Time::ZERO);
+        }
+    }
+
+    /// Notifies the scheduler of a data packet.
+    pub(super) fn on_credited_data(&mut self, packet: &Packet, slot: usize, is_new: bool) {
+        if let Header::Credit { number, .. } = packet.header() {
+            self.update_scheduler(packet.flow, slot, Arrival::Data { number, is_new });
+        }
+    }
+
+    /// Notifies the scheduler of an arrival, and sends the credits that follow.
+    fn update_scheduler(&mut self, flow: FlowNumber, slot: usize, arrival: Arrival) {
+        let now = self.scheduler.now();
+        let (Some(receiver_end), Some(shared)) =
+            (&mut self.flows.receivers[slot], &self.flows.shared[slot])
+        else {
+            return;
+        };
+        let is_complete = receiver_end.completed_at < Time::NEVER;
+        let Some(SchedulerRef { number, has_flow }) = &mut receiver_end.credit_scheduler else {
+            return;
+        };
+        if is_complete && !*has_flow {
+            return;
+        }
+        let schedulers = &mut self.credit_schedulers.0;
+        if *number as usize >= schedulers.len() {
+            schedulers.resize_with(*number as usize + 1, || None);
+        }
+        let host = || CreditHost {
+            line_rate: self.network.routes().line_rate(self.graph, shared.route.both()[1]),
+            format: self.format.clone(),
+        };
+        let transport = self.transports.of_class(shared.spec.class).config;
+        let entry = &mut schedulers[*number as usize];
+        if entry.is_none() {
+            *entry = transport
+                .credit_scheduler(&host())
+                .map(|scheduler| HostScheduler { scheduler, wake_at: Time::NEVER });
+        }
+        let Some(HostScheduler { scheduler, .. }) = entry else { return };
+        if !*has_flow {
+            let segments =
+                shared.spec.size.map_or(u32::MAX, |size| self.format.packets(size) as u32);
+            scheduler.on_start(now, &InboundFlow { flow, source: shared.spec.source, segments });
+        }
+        scheduler.on_arrival(now, flow, arrival);
+        if is_complete {
+            scheduler.on_end(now, flow);
+        }
+        *has_flow = !is_complete;
+        let number = *number;
+        self.send_credits(number);
+    }
+
+    /// Handles the timer of a credit scheduler.
+    pub(super) fn on_credit_timer(&mut self, number: u32) {
+        let now = self.scheduler.now();
+        let entry = self.credit_schedulers.0.get_mut(number as usize).and_then(Option::as_mut);
+        if let Some(entry) = entry.filter(|entry| entry.wake_at == now) {
+            entry.wake_at = Time::NEVER;
+            self.send_credits(number);
+        }
+    }
+
+    /// Sends all credits that a scheduler issues now, and schedules its timer.
+    fn send_credits(&mut self, number: u32) {
+        let now = self.scheduler.now();
+        loop {
+            let Self { credit_schedulers, flows, network, format, .. } = self;
+            let Some(entry) = &mut credit_schedulers.0[number as usize] else { return };
+            let missing = |flow: FlowNumber, from: u32| {
+                let slot = network.slot(flow).map(|slot| slot as usize);
+                let ends = slot.and_then(|slot| {
+                    flows.receivers[slot].as_ref().zip(flows.shared[slot].as_ref())
+                });
+                let Some((receiver_end, shared)) = ends else { return u32::MAX };
+                let segment = receiver_end.receiver.first_missing(from);
+                let is_beyond = |size| u64::from(segment) >= format.packets(size);
+                if shared.spec.size.is_some_and(is_beyond) { u32::MAX } else { segment }
+            };
+            let Some((flow, credit)) = entry.scheduler.next_credit(now, &missing) else {
+                let timer = entry.scheduler.next_timer();
+                if timer < entry.wake_at {
+                    entry.wake_at = timer.max(now);
+                    self.scheduler.push(entry.wake_at, Event::Credit(number));
+                }
+                return;
+            };
+            match self.network.slot(flow) {
+                Some(slot) => self.send_credit(flow, slot as usize, credit),
+                // Its sender has given up.
+                None => entry.scheduler.on_end(now, flow),
+            }
+        }
+    }
+
+    /// Sends a credit. It answers no packet, so that the FCT breakdown attributes the wait for it as a whole.
+    fn send_credit(&mut self, flow: FlowNumber, slot: usize, credit: Credit) {
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        let Credit { number, segment, class } = credit;
+        let control = self.format.control(Kind::Credit, flow, self.scheduler.now());
+        let next_hop = receiver_end.reverse.start();
+        let mut packet = Packet { sequence: segment, next_hop, ..control }
+            .with_header(Header::Credit { number, class, remaining: 0 });
+        receiver_end.packets.sent += 1;
+        self.network.record_send(&mut packet, BreakdownRef::default());
+        self.network.send(packet, &mut self.scheduler);
+    }
+}

@@ -1,0 +1,54 @@
+//! Credits at a sender: requests, and segments that the receiver lacks.
+
+use super::{NextPacket, Sender};
+use crate::base::units::Time;
+use crate::transport::CreditUse;
+
+/// State of the requests for credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CreditState {
+    /// The sender needs no credit.
+    Unused,
+    /// A request is to be sent.
+    Due,
+    /// The receiver knows the flow, or will learn of it from a packet that was sent.
+    Requested,
+}
+
+impl CreditState {
+    /// Returns the state at the start of a flow.
+    pub(super) fn new(credit: CreditUse) -> Self {
+        match credit {
+            CreditUse::None => Self::Unused,
+            CreditUse::Announced => Self::Due,
+            CreditUse::Unannounced => Self::Requested,
+        }
+    }
+}
+
+impl Sender {
+    /// Returns true if the sender needs credits of the receiving host.
+    pub fn uses_credit(&self) -> bool {
+        self.credit != CreditState::Unused
+    }
+
+    /// Returns a request for credit, and restarts the timer for the next one.
+    pub(super) fn request_credit(&mut self, now: Time) -> NextPacket {
+        self.credit = CreditState::Requested;
+        self.rto_start = now;
+        NextPacket::Request
+    }
+
+    /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
+    pub fn on_credit(&mut self, now: Time, segment: u32) {
+        self.rto_start = now;
+        self.scoreboard.mark_missing(segment);
+    }
+
+    /// Handles a timeout without news of the receiver: credits or the request were lost, or the ACK of all
+    /// data. The answer to the next request restores them.
+    pub(super) fn on_credit_timeout(&mut self) {
+        self.rtt.back_off();
+        self.credit = CreditState::Due;
+    }
+}
