@@ -6,6 +6,7 @@ mod accounts;
 mod bbr;
 mod connections;
 mod control_laws;
+mod credit;
 mod deadlines;
 mod deadlocks;
 mod delay_laws;

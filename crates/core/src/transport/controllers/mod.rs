@@ -12,12 +12,14 @@ pub mod dctcp;
 pub mod fair_share;
 pub mod fast;
 pub mod high_speed_tcp;
+pub mod homa;
 pub mod hpcc;
 pub mod jump_start;
 pub mod patched_timely;
 pub mod pcp;
 pub mod pdq;
 pub mod pfabric;
+pub mod phost;
 pub mod pias;
 pub mod powertcp;
 pub mod python;
@@ -35,8 +37,9 @@ pub mod xcp;
 pub use crate::queueing::DesignRates;
 use crate::transport::unlimited;
 pub use crate::transport::{
-    Ack, AckPolicy, Allowance, CachedRate, CongestionSignal, Controller, ExternalStack, Loss,
-    MarkFeedback, Mechanism, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
+    Ack, AckPolicy, Allowance, Arrival, CachedRate, CongestionSignal, Controller, Credit,
+    CreditHost, CreditScheduler, CreditUse, ExternalStack, InboundFlow, Loss, MarkFeedback,
+    Mechanism, MissingSegments, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
     Priorities, Recovery, Reliability, Restart, Signalling, TrainPacket, Transport,
 };
 
@@ -44,8 +47,8 @@ crate::family! {
     /// The transports, by their names in scenarios.
     pub enum Config as dyn Transport named "transport" {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, hpcc, jump_start, patched_timely, pcp, pdq, pfabric, pias, powertcp, python, quic,
-        quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely, vegas, xcp,
+        high_speed_tcp, homa, hpcc, jump_start, patched_timely, pcp, pdq, pfabric, phost, pias, powertcp, python,
+        quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely, vegas, xcp,
     }
 }
 

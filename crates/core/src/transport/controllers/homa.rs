@@ -1,0 +1,363 @@
+//! Homa: message transport with grants of the receiver and priority queues in the network.
+//!
+//! Source: [homa18]; where the paper is silent, its authors' simulator. A message sends its first bytes
+//! without grants. The receiving host grants the rest, to a few messages at a time, those with the least
+//! ungranted bytes first (SRPT with overcommitment), and chooses the priority of the granted packets. A
+//! host's port serves the message with the least remaining bytes.
+//!
+//! Deviations: packets have one size, so that grants and limits are whole packets; the receiver
+//! acknowledges a message when it is complete; and a RESEND names one packet.
+
+use super::{
+    Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse, InboundFlow,
+    Mechanism, MissingSegments, OutgoingPacket, Path, Priorities, Reliability, Transport,
+};
+use crate::base::schema::{Bounds, Problem, positive, positive_if_given};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::flow::HostId;
+use crate::model::packet::{FlowNumber, Format, Header, Kind, MAX_CLASSES};
+use crate::queueing::disciplines::{self, pfabric, strict_priority};
+use crate::transport::controllers::Ack;
+
+crate::parameters! {
+    /// Homa: the receiving host grants data by shortest remaining message first, and chooses its priority
+    /// in the network ([homa18]).
+    pub struct Config {
+        /// Bytes on the link that a message sends without grants, and that it may have granted and not
+        /// received; rounded up to packets (`RTTbytes`; authors' simulator at 10 Gb/s: 10 000).
+        pub rtt_bytes: Bytes = Bytes(10_000), where positive;
+        /// Number of priorities.
+        pub priorities: u32 = MAX_CLASSES, where classes;
+        /// Bounds between the priorities of packets without grants: bytes of the message that remain at
+        /// the packet, ascending. The remaining priorities are for granted packets. Each of the priorities
+        /// carries the same bytes if the bounds fit the sizes ([homa18] §3.4). Authors' simulator: for W1
+        /// [11, 131, 280, 489, 794, 1360], for W2 [269, 366, 512, 1463], for W3 the default, for W4 and W5
+        /// none.
+        pub cutoffs: Vec<u64> = vec![433, 2339, 6756];
+        /// Number of messages that a host grants at a time, each of another sender (none: the number of
+        /// priorities for granted packets).
+        pub overcommitment: Option<u32> = None, where positive_if_given;
+        /// If true, the last granted packets of a message have at least the priority that they would have
+        /// without grants (authors' simulator).
+        pub tail_boost: bool = true;
+        /// Time without data of a message after which the receiver requests what it has granted and lacks
+        /// (RESEND; authors' kernel module: 5 ms).
+        pub resend_interval: Duration = Duration::from_millis(5), where positive;
+        /// Timeouts after which a sender requests credit, and handshake. Losses are detected by the receiver.
+        pub reliability: Reliability = Reliability::selective_repeat();
+    }
+    check |config| {
+        if !config.cutoffs.is_sorted_by(|a, b| a < b) {
+            return Err(Problem::new("cutoffs", "must ascend"));
+        }
+        if config.cutoffs.len() as u32 + 2 > config.priorities {
+            let most = config.priorities - 2;
+            let message = format!("at most {most}, since one priority is for granted packets");
+            return Err(Problem::new("cutoffs", message));
+        }
+        Ok(())
+    }
+}
+
+fn classes() -> Bounds {
+    Bounds::at_least(2.0).to(f64::from(MAX_CLASSES))
+}
+
+impl Config {
+    /// Number of segments without grants.
+    fn unscheduled(&self, format: &Format) -> u32 {
+        self.rtt_bytes.0.div_ceil(format.full().0).try_into().unwrap_or(u32::MAX)
+    }
+
+    /// Priority of a packet without a grant, at which this payload of the message remains.
+    fn unscheduled_class(&self, remaining: Bytes) -> u8 {
+        self.cutoffs.partition_point(|cutoff| *cutoff < remaining.0) as u8
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        Box::new(Homa {
+            config: self.clone(),
+            format: path.format.clone(),
+            size: path.size,
+            granted: self.unscheduled(&path.format),
+            class: 0,
+            sent: 0,
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism::credited(&self.reliability, CreditUse::Unannounced)
+    }
+
+    fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
+        Some(Box::new(GrantScheduler {
+            config: self.clone(),
+            rtt_segments: self.unscheduled(&host.format),
+            packet_time: host.line_rate.transmit(host.format.full()),
+            payload: host.format.payload,
+            messages: Vec::new(),
+            granted: Vec::new(),
+            timer: Time::NEVER,
+        }))
+    }
+
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
+    fn queue(&self) -> disciplines::Config {
+        disciplines::Config::strict_priority(strict_priority::Config {
+            classes: self.priorities,
+            ..crate::base::schema::defaults()
+        })
+    }
+
+    /// The message with the least remaining bytes first.
+    fn host_queue(&self) -> disciplines::Config {
+        let capacity = None;
+        disciplines::Config::pfabric(pfabric::Config {
+            capacity,
+            ..crate::base::schema::defaults()
+        })
+    }
+
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(self.priorities)
+    }
+}
+
+/// Sender of a message.
+struct Homa {
+    config: Config,
+    format: Format,
+    size: Option<Bytes>,
+    /// End of the segments that may be sent.
+    granted: u32,
+    /// Priority of granted segments.
+    class: u8,
+    /// End of the segments that were sent.
+    sent: u64,
+}
+
+impl Controller for Homa {
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+        if credit.number > self.granted {
+            (self.granted, self.class) = (credit.number, credit.class);
+        }
+    }
+
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+        self.sent += 1;
+        None
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::granted(self.granted)
+    }
+
+    fn header(&self, outgoing: &OutgoingPacket) -> Header {
+        if outgoing.kind != Kind::Data {
+            return Header::NONE;
+        }
+        let remaining = Bytes(self.size.map_or(u64::MAX, |size| size.0 - outgoing.offset.0));
+        let segment = outgoing.offset.0 / self.format.payload.0;
+        let is_unscheduled = segment < u64::from(self.config.unscheduled(&self.format));
+        let class = if segment < self.sent {
+            // What the receiver requests again has the highest priority (authors' kernel module).
+            0
+        } else if is_unscheduled {
+            self.config.unscheduled_class(remaining)
+        } else {
+            self.class
+        };
+        let remaining = remaining.0.div_ceil(self.format.payload.0);
+        let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
+        Header::Credit { number: self.granted, class, remaining }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("granted_segments", f64::from(self.granted))]
+    }
+}
+
+/// Incomplete message at its receiver.
+struct Message {
+    flow: FlowNumber,
+    source: HostId,
+    segments: u32,
+    received: u32,
+    /// End of the granted segments.
+    granted: u32,
+    /// Earliest time of the next grant: grants of a message are a packet time apart.
+    next_grant: Time,
+    /// Time of the next RESEND, and the first segment that it may name.
+    resend_at: Time,
+    resend_from: u32,
+}
+
+impl Message {
+    fn ungranted(&self) -> u32 {
+        self.segments - self.granted
+    }
+}
+
+/// Grants of a receiving host.
+struct GrantScheduler {
+    config: Config,
+    rtt_segments: u32,
+    packet_time: Duration,
+    payload: Bytes,
+    /// Incomplete messages in the order of ungranted segments, then of flows.
+    messages: Vec<Message>,
+    /// Indices of the messages that are granted now: the first of each of the first senders. A field for
+    /// reuse of its memory.
+    granted: Vec<usize>,
+    timer: Time,
+}
+
+impl GrantScheduler {
+    fn find(&mut self, flow: FlowNumber) -> Option<&mut Message> {
+        self.messages.iter_mut().find(|message| message.flow == flow)
+    }
+
+    /// Number of priorities for granted packets.
+    fn scheduled_classes(&self) -> u32 {
+        self.config.priorities - self.config.cutoffs.len() as u32 - 1
+    }
+
+    /// Selects the messages that are granted now.
+    fn select(&mut self) {
+        let most = self.config.overcommitment.unwrap_or(self.scheduled_classes()) as usize;
+        let Self { messages, granted, .. } = self;
+        granted.clear();
+        for (index, message) in messages.iter().enumerate() {
+            if granted.len() == most {
+                break;
+            }
+            let is_first = |other: &usize| messages[*other].source != message.source;
+            if message.ungranted() > 0 && granted.iter().all(is_first) {
+                granted.push(index);
+            }
+        }
+    }
+
+    /// Priority of the message of this rank: as many of the lowest priorities are in use as messages are
+    /// granted, so that a shorter message finds a higher one.
+    fn class(&self, rank: usize, message: &Message) -> u8 {
+        let used = (self.granted.len() as u32).min(self.scheduled_classes());
+        let rank = (rank as u32).min(used - 1);
+        let class = (self.config.priorities - used + rank) as u8;
+        if self.config.tail_boost && message.ungranted() <= self.rtt_segments {
+            let remaining = Bytes(u64::from(message.ungranted()) * self.payload.0);
+            return class.min(self.config.unscheduled_class(remaining));
+        }
+        class
+    }
+
+    /// Returns the next grant, if one is permitted now; otherwise notes when one is.
+    fn next_grant(&mut self, now: Time) -> Option<(FlowNumber, Credit)> {
+        self.select();
+        for rank in 0..self.granted.len() {
+            let index = self.granted[rank];
+            let message = &self.messages[index];
+            if message.granted.saturating_sub(message.received) >= self.rtt_segments {
+                continue;
+            }
+            if message.next_grant > now {
+                self.timer = self.timer.min(message.next_grant);
+                continue;
+            }
+            let class = self.class(rank, message);
+            let message = &mut self.messages[index];
+            message.granted += 1;
+            message.next_grant = now + self.packet_time;
+            message.resend_at = message.resend_at.max(now + self.config.resend_interval);
+            let credit = Credit { number: message.granted, segment: u32::MAX, class };
+            let flow = message.flow;
+            let key = |message: &Message| (message.ungranted(), message.flow);
+            let first = self.messages[..index]
+                .partition_point(|other| key(other) < key(&self.messages[index]));
+            self.messages[first..=index].rotate_right(1);
+            return Some((flow, credit));
+        }
+        None
+    }
+
+    /// Returns the next RESEND, if one is due.
+    fn next_resend(
+        &mut self,
+        now: Time,
+        missing: MissingSegments<'_>,
+    ) -> Option<(FlowNumber, Credit)> {
+        for message in &mut self.messages {
+            if message.resend_at <= now {
+                let segment = missing(message.flow, message.resend_from);
+                if segment < message.granted {
+                    message.resend_from = segment + 1;
+                    let credit = Credit { number: message.granted, segment, class: 0 };
+                    return Some((message.flow, credit));
+                }
+                message.resend_from = 0;
+                message.resend_at = now + self.config.resend_interval;
+            }
+            self.timer = self.timer.min(message.resend_at);
+        }
+        None
+    }
+}
+
+impl CreditScheduler for GrantScheduler {
+    fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
+        let InboundFlow { flow, source, segments } = *inbound;
+        let message = Message {
+            flow,
+            source,
+            segments,
+            received: 0,
+            granted: segments.min(self.rtt_segments),
+            next_grant: now,
+            resend_at: now + self.config.resend_interval,
+            resend_from: 0,
+        };
+        let key = |message: &Message| (message.ungranted(), message.flow);
+        let place = self.messages.partition_point(|other| key(other) < key(&message));
+        self.messages.insert(place, message);
+    }
+
+    fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: Arrival) {
+        let interval = self.config.resend_interval;
+        let Some(message) = self.find(flow) else { return };
+        match arrival {
+            Arrival::Data { is_new, .. } => {
+                message.received += u32::from(is_new);
+                message.resend_at = now + interval;
+            }
+            // The sender has waited for long: what was granted to it is lost.
+            Arrival::Request => message.resend_at = now,
+        }
+    }
+
+    fn on_end(&mut self, _now: Time, flow: FlowNumber) {
+        self.messages.retain(|message| message.flow != flow);
+    }
+
+    fn next_credit(
+        &mut self,
+        now: Time,
+        missing: MissingSegments<'_>,
+    ) -> Option<(FlowNumber, Credit)> {
+        self.timer = Time::NEVER;
+        self.next_grant(now).or_else(|| self.next_resend(now, missing))
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timer
+    }
+}
+
+#[cfg(test)]
+mod tests;

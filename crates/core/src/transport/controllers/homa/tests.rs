@@ -1,0 +1,186 @@
+//! Tests of grants, priorities and cutoffs.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::base::schema::Parameter;
+use crate::base::units::Rate;
+use crate::transport::fixture::OUTGOING;
+use serde_json::json;
+
+const FORMAT: Format =
+    Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+/// Time of a full packet at 10 Gb/s.
+const PACKET: Duration = Duration(1_200_000);
+
+fn scheduler(config: &serde_json::Value) -> Box<dyn CreditScheduler> {
+    let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+    Config::read(config).unwrap().credit_scheduler(&host).unwrap()
+}
+
+/// Returns all credits that are issued at a time, as (flow, number, class), if no segment is missing.
+fn grants(scheduler: &mut dyn CreditScheduler, now: Time) -> Vec<(FlowNumber, u32, u8)> {
+    let mut grants = Vec::new();
+    while let Some((flow, credit)) = scheduler.next_credit(now, &|_, _| u32::MAX) {
+        assert_eq!(credit.segment, u32::MAX);
+        grants.push((flow, credit.number, credit.class));
+    }
+    grants
+}
+
+/// Starts a message of a sender, and delivers this number of its packets.
+fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, source: HostId, segments: u32) {
+    scheduler.on_start(Time::ZERO, &InboundFlow { flow, source, segments });
+    scheduler.on_arrival(Time::ZERO, flow, Arrival::Data { number: 0, is_new: true });
+}
+
+#[test]
+fn as_many_of_the_lowest_priorities_are_used_as_messages_are_granted() {
+    // Seven packets without grants; four priorities for granted packets.
+    let mut scheduler = scheduler(&json!({}));
+    start(&mut *scheduler, 0, 0, 100);
+    assert_eq!(grants(&mut *scheduler, Time::ZERO), [(0, 8, 7)]);
+    start(&mut *scheduler, 1, 1, 50);
+    assert_eq!(grants(&mut *scheduler, Time::ZERO), [(1, 8, 6)]);
+    for (flow, segments) in [(2, 60), (3, 70), (4, 80)] {
+        start(&mut *scheduler, flow, flow, segments);
+    }
+    // The fifth message, the longest, waits.
+    assert_eq!(grants(&mut *scheduler, Time::ZERO), [(2, 8, 5), (3, 8, 6), (4, 8, 7)]);
+    scheduler.on_end(Time::ZERO, 1);
+    scheduler.on_arrival(Time::ZERO, 0, Arrival::Data { number: 0, is_new: true });
+    assert_eq!(grants(&mut *scheduler, Time::ZERO + PACKET), [(0, 9, 7)]);
+}
+
+#[test]
+fn a_sender_has_one_granted_message_and_grants_are_a_packet_time_apart() {
+    let mut scheduler = scheduler(&json!({}));
+    start(&mut *scheduler, 0, 0, 100);
+    start(&mut *scheduler, 1, 0, 50);
+    scheduler.on_arrival(Time::ZERO, 1, Arrival::Data { number: 0, is_new: true });
+    assert_eq!(grants(&mut *scheduler, Time::ZERO), [(1, 8, 7)]);
+    assert_eq!(scheduler.next_timer(), Time::ZERO + PACKET);
+    assert_eq!(grants(&mut *scheduler, Time::ZERO + PACKET), [(1, 9, 7)]);
+    // Seven packets are granted and have not arrived.
+    assert_eq!(grants(&mut *scheduler, Time::ZERO + PACKET * 2), []);
+}
+
+#[test]
+fn the_last_packets_have_the_priority_that_they_would_have_without_grants() {
+    for (tail_boost, class) in [(true, 3), (false, 7)] {
+        let mut scheduler = scheduler(&json!({ "tail_boost": tail_boost }));
+        start(&mut *scheduler, 0, 0, 14);
+        assert_eq!(grants(&mut *scheduler, Time::ZERO), [(0, 8, class)]);
+    }
+}
+
+#[test]
+fn a_silent_sender_is_asked_for_what_was_granted_and_is_missing() {
+    let mut scheduler = scheduler(&json!({ "resend_interval": "1 ms" }));
+    start(&mut *scheduler, 0, 0, 100);
+    grants(&mut *scheduler, Time::ZERO);
+    let due = scheduler.next_timer();
+    assert_eq!(due, Time::ZERO + Duration::from_millis(1));
+    // The receiver has segments 0 and 2 of eight.
+    let missing = |_, from: u32| from.max(1) + u32::from(from == 2);
+    let mut resends = Vec::new();
+    while let Some((_, Credit { number, segment, class })) = scheduler.next_credit(due, &missing) {
+        resends.push((number, segment, class));
+    }
+    assert_eq!(resends, [1, 3, 4, 5, 6, 7].map(|segment| (8, segment, 0)));
+    assert_eq!(scheduler.next_timer(), due + Duration::from_millis(1));
+}
+
+#[test]
+fn a_sender_uses_the_priorities_of_remaining_bytes_then_of_grants_and_the_highest_for_resends() {
+    let path = Path::new(Rate::from_gbps(10), Duration::from_micros(10), FORMAT);
+    let size = Some(Bytes(1460 * 10));
+    let mut flow = Config::read(&json!({})).unwrap().controller(&Path { size, ..path });
+    let header = |flow: &dyn Controller, segment: u64| {
+        flow.header(&OutgoingPacket { offset: Bytes(segment * 1460), ..OUTGOING })
+    };
+    assert_eq!(flow.allowance(), Allowance::granted(7));
+    assert_eq!(header(&*flow, 0), Header::Credit { number: 7, class: 3, remaining: 10 });
+    assert_eq!(header(&*flow, 6), Header::Credit { number: 7, class: 2, remaining: 4 });
+    flow.on_credit(Time::ZERO, &Credit { number: 9, segment: u32::MAX, class: 5 });
+    // An earlier grant that was overtaken.
+    flow.on_credit(Time::ZERO, &Credit { number: 8, segment: u32::MAX, class: 6 });
+    assert_eq!(flow.allowance(), Allowance::granted(9));
+    assert_eq!(header(&*flow, 8), Header::Credit { number: 9, class: 5, remaining: 2 });
+    (0..9).for_each(|_| drop(flow.on_sent(Time::ZERO, Bytes(1500))));
+    assert_eq!(header(&*flow, 8), Header::Credit { number: 9, class: 0, remaining: 2 });
+}
+
+#[test]
+fn more_priorities_than_there_are_give_an_error() {
+    for (config, message) in [
+        (json!({ "priorities": 9 }), "priorities: must be from 2 to 8, not 9"),
+        (
+            json!({ "cutoffs": [1, 2, 3, 4, 5, 6, 7] }),
+            "cutoffs: at most 6, since one priority is for granted packets",
+        ),
+        (json!({ "cutoffs": [2, 2] }), "cutoffs: must ascend"),
+    ] {
+        assert_eq!(Config::read(&config).unwrap_err().to_string(), message);
+    }
+}
+
+/// Cutoffs by which each of `classes` priorities carries the same bytes, by the authors' simulator: bytes on
+/// the link by the bytes that remain at the packet, of the first and the last 10 000 B of messages and of
+/// grants. A table lists sizes and their cumulative probabilities.
+fn cutoffs(table: &str, classes: usize) -> Vec<u64> {
+    let wire = |data: u64, header: u64| (data + header + 28).max(46) + 38;
+    let (rtt_bytes, unscheduled_bytes, grant) = (10_000, 9_328, wire(0, 16) as f64);
+    let mut bytes = BTreeMap::<u64, f64>::new();
+    let mut below = 0.0;
+    let rows = table.lines().filter(|line| !line.starts_with(['#', 'b']));
+    for (size, cumulative) in rows.map(|row| row.split_once(',').unwrap()) {
+        let (size, cumulative): (u64, f64) = (size.parse().unwrap(), cumulative.parse().unwrap());
+        let probability = cumulative - below;
+        below = cumulative;
+        let mut packets = Vec::new();
+        let mut sent = 0;
+        while sent < size {
+            let is_unscheduled = sent < unscheduled_bytes;
+            let (most, header) =
+                if is_unscheduled { (1442.min(unscheduled_bytes - sent), 30) } else { (1456, 16) };
+            let data = most.min(size - sent);
+            packets.push((size - sent, wire(data, header)));
+            sent += data;
+            if !is_unscheduled {
+                *bytes.entry(0).or_default() += probability * grant;
+            }
+        }
+        let total: u64 = packets.iter().map(|(_, wire)| wire).sum();
+        let mut before = 0;
+        for (remaining, wire) in packets {
+            if before < rtt_bytes || total - before < rtt_bytes {
+                *bytes.entry(remaining).or_default() += probability * wire as f64;
+            }
+            before += wire;
+        }
+    }
+    let total: f64 = bytes.values().sum();
+    let mut cutoffs = Vec::new();
+    let mut sum = 0.0;
+    for (remaining, bytes) in bytes {
+        sum += bytes;
+        let next = (cutoffs.len() + 1) as f64 / classes as f64;
+        if cutoffs.len() + 1 < classes && sum / total >= next {
+            cutoffs.push(remaining);
+        }
+    }
+    cutoffs
+}
+
+#[test]
+fn cutoffs_of_the_documentation_divide_the_bytes_evenly() {
+    let [w1, w2, w3] = [
+        include_str!("../../../traffic/cdf/homa_w1.csv"),
+        include_str!("../../../traffic/cdf/homa_w2.csv"),
+        include_str!("../../../traffic/cdf/homa_w3.csv"),
+    ];
+    assert_eq!(cutoffs(w1, 7), [11, 131, 280, 489, 794, 1360]);
+    assert_eq!(cutoffs(w2, 5), [269, 366, 512, 1463]);
+    assert_eq!(cutoffs(w3, 4), Config::read(&json!({})).unwrap().cutoffs);
+}

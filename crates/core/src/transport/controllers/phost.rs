@@ -1,0 +1,412 @@
+//! pHost: tokens of the receiving host, each of which permits one packet and soon expires.
+//!
+//! Source: [phost15] and its authors' simulator. A sender announces its flow; a flow of a few packets starts
+//! with tokens for all of them. The receiving host issues one token per packet time, to the flow with the
+//! least remaining packets whose sender uses its tokens, so that its link is not oversubscribed.
+//!
+//! Deviation: a token names a packet only to send it again; otherwise the sender sends the next one.
+
+use std::collections::VecDeque;
+
+use super::{
+    Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
+    InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Priorities, Reliability,
+    Transport,
+};
+use crate::base::schema::{defaults, positive};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::packet::{FlowNumber, Format, Header, Kind};
+use crate::queueing::disciplines::{self, Capacity, pfabric, strict_priority};
+
+/// Priorities: control packets, short flows, other flows.
+const CLASSES: u32 = 3;
+
+crate::parameters! {
+    /// pHost: the receiving host paces all data that it receives with tokens, which senders spend on
+    /// their shortest flow ([phost15]). Times are in packet times: of a full packet at the line rate. The
+    /// defaults are for the fabric of the paper, with an RTT of 3.9 packet times.
+    pub struct Config {
+        /// Packets of the largest flow that starts with tokens for all its packets (authors' simulator: 8).
+        pub free_tokens: u32 = 8;
+        /// Packets of the largest flow that has the higher of the two priorities of data.
+        pub short_flow: u32 = 8;
+        /// Tokens of a flow that may be unspent before its receiver turns to others (authors' simulator: 8).
+        pub window: u32 = 8, where positive;
+        /// Time after which a sender discards a token (authors' simulator: 1.5).
+        pub token_life: f64 = 1.5, where positive;
+        /// Time after the last token of a flow until the receiver issues tokens for what it lacks (authors'
+        /// simulator: 9).
+        pub resend_timeout: f64 = 9.0, where positive;
+        /// Interval of tokens to a sender that spends none (authors' simulator: 25).
+        pub window_timeout: f64 = 25.0, where positive;
+        /// Timeouts after which a sender announces its flow again, and handshake. Losses are detected by the
+        /// receiver.
+        pub reliability: Reliability = Reliability::selective_repeat();
+    }
+}
+
+/// Returns the time of this number of packets.
+fn span(packet_time: Duration, packets: f64) -> Duration {
+    Duration::from_seconds(packet_time.seconds() * packets)
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let packet_time = path.line_rate.transmit(path.format.full());
+        let life = span(packet_time, self.token_life);
+        let packets = path.size.map(|size| path.format.packets(size));
+        let is_within = |most: u32| packets.is_some_and(|packets| packets <= u64::from(most));
+        let free = packets.filter(|_| is_within(self.free_tokens)).unwrap_or(0) as u32;
+        let expires = path.start + packet_time * u64::from(free) + life;
+        Box::new(PHost {
+            payload: path.format.payload,
+            size: path.size,
+            class: if is_within(self.short_flow) { 1 } else { 2 },
+            life,
+            tokens: (1..=free).map(|number| Token { number, expires }).collect(),
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism::credited(&self.reliability, CreditUse::Announced)
+    }
+
+    fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
+        Some(Box::new(TokenScheduler {
+            config: self.clone(),
+            packet_time: host.line_rate.transmit(host.format.full()),
+            flows: Vec::new(),
+            next_token: Time::ZERO,
+            withheld: 0,
+            timer: Time::NEVER,
+        }))
+    }
+
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
+    fn queue(&self) -> disciplines::Config {
+        let capacity = Some(Capacity::Bytes(36_864));
+        let queue = strict_priority::Config { classes: CLASSES, capacity, ..defaults() };
+        disciplines::Config::strict_priority(queue)
+    }
+
+    /// The flow with the least remaining packets first.
+    fn host_queue(&self) -> disciplines::Config {
+        disciplines::Config::pfabric(pfabric::Config { capacity: None, ..defaults() })
+    }
+
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(CLASSES)
+    }
+}
+
+/// Permission to send one packet.
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    /// Number among the tokens of the flow, from 1.
+    number: u32,
+    expires: Time,
+}
+
+/// Sender of a flow.
+struct PHost {
+    payload: Bytes,
+    size: Option<Bytes>,
+    class: u8,
+    life: Duration,
+    /// Unspent tokens, in the order of expiry.
+    tokens: VecDeque<Token>,
+}
+
+impl Controller for PHost {
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_credit(&mut self, now: Time, credit: &Credit) {
+        self.tokens.push_back(Token { number: credit.number, expires: now + self.life });
+    }
+
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+        self.tokens.pop_front();
+        Some(self.allowance())
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        while self.tokens.front().is_some_and(|token| token.expires <= now) {
+            self.tokens.pop_front();
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.tokens.front().map_or(Time::NEVER, |token| token.expires)
+    }
+
+    /// A token permits any packet, but only one.
+    fn allowance(&self) -> Allowance {
+        Allowance::granted(if self.tokens.is_empty() { 0 } else { u32::MAX })
+    }
+
+    fn header(&self, outgoing: &OutgoingPacket) -> Header {
+        if outgoing.kind != Kind::Data {
+            return Header::NONE;
+        }
+        let number = self.tokens.front().map_or(0, |token| token.number);
+        let remaining = self.size.map_or(u64::MAX, |size| size.0 - outgoing.offset.0);
+        let remaining = u32::try_from(remaining.div_ceil(self.payload.0)).unwrap_or(u32::MAX);
+        Header::Credit { number, class: self.class, remaining }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("tokens", self.tokens.len() as f64)]
+    }
+}
+
+/// Incomplete flow at its receiver.
+struct Inbound {
+    flow: FlowNumber,
+    segments: u32,
+    received: u32,
+    /// Tokens issued, and tokens to issue before the receiver waits for what it lacks.
+    issued: u32,
+    goal: u32,
+    /// Highest number of a token that data has returned.
+    spent: u32,
+    /// First segment that the next token may name.
+    next: u32,
+    /// End of the wait for data after the last token of the goal.
+    resend_at: Time,
+    /// Time when the flow may get a token although its sender spends none.
+    window_at: Time,
+}
+
+impl Inbound {
+    fn remaining(&self) -> u32 {
+        self.segments - self.received
+    }
+
+    /// Time from which the flow may get a token.
+    fn eligible_at(&self, window: u32) -> Time {
+        if self.issued >= self.goal {
+            self.resend_at
+        } else if self.issued - self.spent <= window {
+            Time::ZERO
+        } else {
+            self.window_at
+        }
+    }
+}
+
+/// Tokens of a receiving host.
+struct TokenScheduler {
+    config: Config,
+    packet_time: Duration,
+    /// Incomplete flows in the order of their starts.
+    flows: Vec<Inbound>,
+    /// Earliest time of the next token.
+    next_token: Time,
+    /// Tokens that are not issued, because packets with free tokens are on their way.
+    withheld: u32,
+    timer: Time,
+}
+
+impl CreditScheduler for TokenScheduler {
+    fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
+        let InboundFlow { flow, segments, .. } = *inbound;
+        let is_short = segments <= self.config.free_tokens;
+        let free = if is_short { segments } else { 0 };
+        self.withheld = free;
+        self.flows.push(Inbound {
+            flow,
+            segments,
+            received: 0,
+            issued: free,
+            goal: segments,
+            spent: 0,
+            next: free,
+            resend_at: now + self.packet_time * u64::from(2 * free),
+            window_at: now,
+        });
+    }
+
+    fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: Arrival) {
+        let Some(flow) = self.flows.iter_mut().find(|other| other.flow == flow) else { return };
+        match arrival {
+            Arrival::Data { number, is_new } => {
+                flow.received += u32::from(is_new);
+                flow.spent = flow.spent.max(number);
+            }
+            // The first one announces the flow; after others its tokens are lost.
+            Arrival::Request if flow.received > 0 => {
+                (flow.resend_at, flow.window_at) = (now, now);
+            }
+            Arrival::Request => {}
+        }
+    }
+
+    fn on_end(&mut self, _now: Time, flow: FlowNumber) {
+        self.flows.retain(|other| other.flow != flow);
+    }
+
+    fn next_credit(
+        &mut self,
+        now: Time,
+        missing: MissingSegments<'_>,
+    ) -> Option<(FlowNumber, Credit)> {
+        if now < self.next_token {
+            self.timer = self.next_token;
+            return None;
+        }
+        if self.withheld > 0 {
+            self.withheld -= 1;
+            self.next_token = now + self.packet_time;
+            self.timer = self.next_token;
+            return None;
+        }
+        let Config { window, resend_timeout, window_timeout, .. } = self.config;
+        self.timer = Time::NEVER;
+        let mut best: Option<&mut Inbound> = None;
+        for flow in &mut self.flows {
+            let eligible_at = flow.eligible_at(window);
+            if eligible_at > now {
+                self.timer = self.timer.min(eligible_at);
+            } else if best.as_ref().is_none_or(|best| flow.remaining() < best.remaining()) {
+                best = Some(flow);
+            }
+        }
+        let flow = best?;
+        if flow.issued >= flow.goal {
+            flow.goal += flow.remaining();
+        }
+        flow.issued += 1;
+        // Unspent tokens beyond the window have expired.
+        flow.spent = flow.spent.max(flow.issued.saturating_sub(window + 1));
+        flow.window_at = now + span(self.packet_time, window_timeout);
+        flow.resend_at = now + span(self.packet_time, resend_timeout);
+        let segment = match missing(flow.flow, flow.next) {
+            u32::MAX => missing(flow.flow, 0),
+            segment => segment,
+        };
+        flow.next = segment.saturating_add(1);
+        self.next_token = now + self.packet_time;
+        Some((flow.flow, Credit { number: flow.issued, segment, class: 0 }))
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::base::units::Rate;
+    use crate::transport::fixture::OUTGOING;
+    use serde_json::json;
+
+    const FORMAT: Format =
+        Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+
+    /// Returns the time of this number of packet times of 1.2 us.
+    fn at(packets: f64) -> Time {
+        Time::ZERO + span(Duration(1_200_000), packets)
+    }
+
+    fn flow(packets: u64) -> Box<dyn Controller> {
+        let path = Path::new(Rate::from_gbps(10), Duration::from_nanos(4_680), FORMAT);
+        let size = Some(Bytes(packets * 1460));
+        Config::read(&json!({})).unwrap().controller(&Path { size, ..path })
+    }
+
+    fn scheduler() -> Box<dyn CreditScheduler> {
+        let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+        Config::read(&json!({})).unwrap().credit_scheduler(&host).unwrap()
+    }
+
+    fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, segments: u32) {
+        scheduler.on_start(Time::ZERO, &InboundFlow { flow, source: flow, segments });
+        scheduler.on_arrival(Time::ZERO, flow, Arrival::Request);
+    }
+
+    /// Returns the next token as (flow, number), if all segments are missing.
+    fn token(scheduler: &mut dyn CreditScheduler, now: Time) -> Option<(FlowNumber, u32)> {
+        let (flow, credit) = scheduler.next_credit(now, &|_, from| from)?;
+        Some((flow, credit.number))
+    }
+
+    #[test]
+    fn a_token_permits_one_packet_until_it_expires() {
+        let mut flow = flow(100);
+        let is_blocked = |flow: &dyn Controller| flow.allowance() == Allowance::granted(0);
+        assert!(is_blocked(&*flow));
+        for number in [1, 2] {
+            flow.on_credit(at(f64::from(number)), &Credit { number, segment: 0, class: 0 });
+        }
+        assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 2, remaining: 100 });
+        let allowance = flow.on_sent(at(2.0), Bytes(1500));
+        assert_eq!(allowance, Some(Allowance::granted(u32::MAX)));
+        assert_eq!(flow.next_timer(), at(3.5));
+        flow.on_timer(at(3.5));
+        assert!(is_blocked(&*flow));
+    }
+
+    #[test]
+    fn a_short_flow_starts_with_tokens_for_all_its_packets() {
+        let mut flow = flow(8);
+        assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 1, remaining: 8 });
+        (0..7).for_each(|_| drop(flow.on_sent(Time::ZERO, Bytes(1500))));
+        assert_eq!((flow.allowance().granted, flow.next_timer()), (u32::MAX, at(9.5)));
+        assert_eq!(flow.on_sent(Time::ZERO, Bytes(1500)), Some(Allowance::granted(0)));
+    }
+
+    #[test]
+    fn a_host_issues_a_token_per_packet_time_to_the_shortest_flow_within_its_window() {
+        let mut scheduler = scheduler();
+        start(&mut *scheduler, 0, 100);
+        start(&mut *scheduler, 1, 50);
+        for number in 1..=9 {
+            let now = at(f64::from(number - 1));
+            assert_eq!(token(&mut *scheduler, now), Some((1, number)));
+            assert_eq!(
+                (token(&mut *scheduler, now), scheduler.next_timer()),
+                (None, at(f64::from(number)))
+            );
+        }
+        // Nine tokens are unspent: the other flow has its turn.
+        assert_eq!(token(&mut *scheduler, at(9.0)), Some((0, 1)));
+        scheduler.on_arrival(at(9.5), 1, Arrival::Data { number: 5, is_new: true });
+        assert_eq!(token(&mut *scheduler, at(10.0)), Some((1, 10)));
+    }
+
+    #[test]
+    fn a_sender_that_spends_no_tokens_gets_one_after_each_window_timeout() {
+        let mut scheduler = scheduler();
+        start(&mut *scheduler, 0, 100);
+        (0..9).for_each(|i| drop(token(&mut *scheduler, at(f64::from(i)))));
+        assert_eq!(
+            (token(&mut *scheduler, at(9.0)), scheduler.next_timer()),
+            (None, at(8.0 + 25.0))
+        );
+        assert_eq!(token(&mut *scheduler, at(33.0)), Some((0, 10)));
+        assert_eq!(
+            (token(&mut *scheduler, at(34.0)), scheduler.next_timer()),
+            (None, at(33.0 + 25.0))
+        );
+    }
+
+    #[test]
+    fn tokens_are_withheld_for_the_packets_of_a_short_flow_and_follow_if_they_are_lost() {
+        let mut scheduler = scheduler();
+        start(&mut *scheduler, 0, 100);
+        start(&mut *scheduler, 1, 2);
+        assert_eq!(token(&mut *scheduler, at(0.0)), None);
+        assert_eq!(token(&mut *scheduler, at(1.0)), None);
+        assert_eq!(token(&mut *scheduler, at(2.0)), Some((0, 1)));
+        assert_eq!(token(&mut *scheduler, at(3.0)), Some((0, 2)));
+        // Both packets of the short flow should have arrived within four packet times.
+        assert_eq!(token(&mut *scheduler, at(4.0)), Some((1, 3)));
+        assert_eq!(token(&mut *scheduler, at(5.0)), Some((1, 4)));
+        assert_eq!(token(&mut *scheduler, at(6.0)), Some((0, 3)));
+    }
+}

@@ -1,0 +1,162 @@
+//! Receiver-driven transports: times of single flows by hand, shares of a receiver, and flows whose credits
+//! are lost.
+
+use crate::accounts::breakdowns;
+use crate::common::{count, flows, run, run_with_all_engines, with};
+use serde_json::{Value, json};
+use sojourn_core::run::Results;
+
+/// A fabric of 10 and 40 Gb/s with 2.7 us on the hosts' links and 0.2 us on the others, and packets of
+/// 1460 + 40 bytes: 14.68 us from a packet's transmission to its ACK, between racks.
+fn fabric(transport: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
+    json!({
+        "topology": {
+            "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 3, "spines": 2,
+            "host_delay": "2.7 us", "fabric_delay": "200 ns",
+        },
+        "packet": { "payload": "1460 B", "header": "40 B", "ack": "40 B" },
+        "routing": "spray_round_robin",
+        "transport": transport,
+        "workload": flows(rows),
+        "time_limit": "1 s",
+    })
+}
+
+/// Time of a full packet at 10 Gb/s and of a control packet, in microseconds.
+const PACKET: f64 = 1.2;
+const CONTROL: f64 = 0.032;
+/// Time of a control packet and of a full packet from host to host, between racks.
+const CONTROL_ONE_WAY: f64 = 5.88;
+const PACKET_ONE_WAY: f64 = 8.8;
+
+/// pHost with the constants of its authors, scaled to the RTT of the fabric.
+fn phost() -> Value {
+    json!({
+        "kind": "phost", "free_tokens": 25, "short_flow": 25, "window": 25, "resend_timeout": 28,
+        "window_timeout": 78,
+    })
+}
+
+/// FCTs in microseconds.
+fn fcts(results: &Results) -> Vec<f64> {
+    results.flows.fct_s.iter().map(|fct| fct * 1e6).collect()
+}
+
+fn assert_close(value: f64, expected: f64, what: &str) {
+    assert!((value - expected).abs() < 1e-4, "{what}: {value}, not {expected}");
+}
+
+#[test]
+fn phost_flow_alone_takes_the_time_of_its_packets_and_of_its_request() {
+    let request = 2.0 * CONTROL_ONE_WAY;
+    for (packets, request) in [(1, CONTROL), (25, CONTROL), (26, request), (500, request)] {
+        let results = run(&fabric(&phost(), &[(0.0, 0, 3, packets * 1460)]));
+        let expected = request + 14.68 + PACKET * (packets - 1) as f64;
+        assert_close(results.flows.acked_s[0] * 1e6, expected, &format!("{packets} packets"));
+    }
+}
+
+#[test]
+fn phost_host_that_receives_two_flows_serves_the_shorter_first() {
+    let rows = [(0.0, 0, 3, 1000 * 1460), (0.0, 1, 3, 900 * 1460)];
+    let fcts = fcts(&run(&fabric(&phost(), &rows)));
+    let alone = |packets: f64| 2.0 * CONTROL_ONE_WAY + PACKET_ONE_WAY + PACKET * (packets - 1.0);
+    // The first token may go to the flow that is announced first.
+    assert!((alone(900.0)..alone(902.0)).contains(&fcts[1]), "{fcts:?}");
+    // The link is busy to the end, apart from the pause of a window time-out.
+    assert!((alone(1900.0)..alone(1900.0) + 80.0 * PACKET).contains(&fcts[0]), "{fcts:?}");
+}
+
+#[test]
+fn homa_message_alone_is_never_idle_if_its_grants_cover_the_rtt() {
+    // A grant is 5.88 us on its way, its data 8.8 us: 12.2 packets.
+    for (kilobytes, is_covered) in [("19500 B", true), ("18000 B", false)] {
+        let homa = json!({ "kind": "homa", "rtt_bytes": kilobytes });
+        let results = run(&fabric(&homa, &[(0.0, 0, 3, 1_000_000)]));
+        let idle = results.flows.fct_s[0] - results.flows.ideal_fct_s[0];
+        assert_eq!(idle.abs() < 1e-12, is_covered, "{kilobytes}: idle for {idle} s");
+    }
+}
+
+#[test]
+fn homa_grants_the_shorter_messages_first() {
+    let rows = [(0.0, 0, 3, 100_000), (0.0, 1, 3, 50_000), (0.0, 2, 3, 2_000_000)];
+    for overcommitment in [1, 2] {
+        let homa = json!({
+            "kind": "homa", "rtt_bytes": "20 KB", "overcommitment": overcommitment,
+        });
+        let results = run(&fabric(&homa, &rows));
+        let fcts = fcts(&results);
+        // Behind 20 KB of each message that are not granted.
+        let most = results.flows.ideal_fct_s[1] * 1e6 + 45.0;
+        assert!(fcts[1] < most && fcts[1] < fcts[0] && fcts[0] < fcts[2], "{fcts:?}");
+        // The link is busy until all have arrived.
+        let packets = f64::from(2_150_000_u32).div_euclid(1460.0);
+        assert!(fcts[2] < PACKET * packets + 40.0, "{overcommitment}: {fcts:?}");
+    }
+}
+
+#[test]
+fn homa_host_that_sends_two_messages_sends_the_shorter_first() {
+    let homa = json!({ "kind": "homa", "rtt_bytes": "20 KB" });
+    let rows = [(0.0, 0, 3, 1_000_000), (100e-6, 0, 4, 1_460)];
+    let results = run(&fabric(&homa, &rows));
+    let wait = (results.flows.fct_s[1] - results.flows.ideal_fct_s[1]) * 1e6;
+    assert!((0.0..=PACKET).contains(&wait), "{wait} us");
+}
+
+#[test]
+fn waits_for_credit_are_a_part_of_the_fct_breakdown() {
+    let scenario = fabric(&phost(), &[(0.0, 0, 3, 100 * 1460)]);
+    let flow = &breakdowns(&scenario)[0];
+    // The first token takes 11.76 us, and each of the others comes a packet time later.
+    assert_eq!(flow["credit_sender_ps"], 11_760_000 + 99 * 1_200_000, "{flow:?}");
+    run_with_all_engines(&with(&scenario, json!({ "account": true, "account_flows": [0] })));
+}
+
+#[test]
+fn all_flows_finish_although_requests_credits_data_and_acks_are_lost() {
+    let rows: Vec<_> = (0..60_u32)
+        .map(|i| {
+            let size = [1, 1460, 14_600, 60_000, 400_000][i as usize % 5];
+            (f64::from(i / 6) * 30e-6, i % 3, 3 + i / 3 % 3, size)
+        })
+        .collect();
+    for kind in ["homa", "phost"] {
+        for loss in [0.02, 0.2] {
+            for seed in 0..4 {
+                let scenario = json!({
+                    "seed": seed,
+                    "topology": {
+                        "kind": "dumbbell", "senders": 3, "receivers": 3, "loss": loss,
+                        "ack_loss": loss,
+                    },
+                    "transport": { "kind": kind, "reliability": { "max_rto": "20 ms" } },
+                    "workload": flows(&rows),
+                    "failures": [{ "link": "left->right", "fails": "200 us", "returns": "230 us" }],
+                    "time_limit": "20 s",
+                });
+                let results = run(&scenario);
+                assert_eq!(count(&results, "unfinished"), 0, "{kind}, {loss}, seed {seed}");
+                if seed == 0 {
+                    run_with_all_engines(&scenario);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn unbounded_flows_are_granted_too() {
+    for kind in ["homa", "phost"] {
+        let scenario = json!({
+            "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
+            "transport": kind,
+            "workload": { "kind": "long_lived", "stop": "2 ms" },
+            "time_limit": "4 ms",
+        });
+        let delivered = run(&scenario).flows.delivered_bytes;
+        // 2 ms of 10 Gb/s are 2.5 MB, of which headers take 4 %.
+        assert!(delivered.iter().sum::<u64>() > 2_000_000, "{kind}: {delivered:?}");
+    }
+}
