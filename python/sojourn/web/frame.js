@@ -1,0 +1,617 @@
+// Frame: a plot on uPlot's axes, with keys, zoom, selection, tips and a table.
+//
+// uPlot draws axes and follows the pointer. All marks are layers: functions that draw on its canvas.
+
+/**
+ * @typedef {object} Axis
+ * @property {string} name what it measures, with its unit
+ * @property {"linear" | "log" | "symlog"} [scale]
+ * @property {[number, number]} range interval that is shown first, and again by `showAll`
+ * @property {(value: number) => string} [format] of its ticks
+ * @property {{at: number, text: string}[]} [ticks] in place of numbers
+ */
+
+/**
+ * Points that the pointer and the arrow keys find.
+ * @typedef {object} Marks
+ * @property {Numbers} x
+ * @property {Numbers} y
+ * @property {(index: number) => string} text
+ * @property {ArrayLike<string | number>} [group] up and down go to the next group; without groups, by value
+ * @property {(index: number) => boolean} [isShown]
+ */
+
+/** @typedef {{x?: [number, number], y?: [number, number]}} Box */
+
+/**
+ * @typedef {object} FrameOptions
+ * @property {string} label for screen readers: what is plotted against what
+ * @property {Axis} x
+ * @property {Axis} y
+ * @property {number} height in pixels
+ * @property {() => Layer[]} layers from the back to the front
+ * @property {Marks} [marks]
+ * @property {number} [left] width of the left axis, equal for frames above each other
+ * @property {string} [together] frames with the same word have one horizontal range and cursor
+ * @property {"x" | "xy"} [direction] of zoom and selection
+ * @property {(box: Box | null) => void} [select] receives a dragged box; without it, dragging zooms
+ * @property {(index: number) => void} [open] receives the mark of a click, or of Enter
+ * @property {(box: Box) => void} [moved] is called after each change of the range
+ * @property {() => Cells} [table]
+ * @property {Record<string, () => void>} [keys] further keys
+ * @property {boolean} [hasAxisBelow] false: without ticks and name of the horizontal axis
+ */
+
+const SMALLEST_DRAG = 4;
+const REACH = 24;
+/** @type {Map<string, Set<Frame>>} */
+const frameGroups = new Map();
+/** @type {Frame | null} the frame whose tip is shown */
+let tipOwner = null;
+
+class Frame {
+  /**
+   * @param {HTMLElement} parent
+   * @param {FrameOptions} options
+   */
+  constructor(parent, options) {
+    this.options = options;
+    this.range = { x: options.x.range, y: options.y.range };
+    /** @type {Box | null} the selected box, which is drawn */
+    this.selected = null;
+    /** The mark of the tip; −1 if there is none. */
+    this.current = -1;
+    /** @type {Record<string, Uint32Array>} marks in order, made when a key needs them */
+    this.orders = {};
+    this.wasDragged = false;
+
+    this.plot = element("div", {
+      class: "plot", tabindex: 0, role: "application", "aria-label": options.label,
+    });
+    this.ring = element("div", { class: "ring", hidden: true });
+    this.root = element("figure", { class: "frame" },
+      element("div", { class: "up" }, options.y.name), this.plot);
+    if (options.hasAxisBelow !== false) {
+      this.root.append(element("div", { class: "across" }, options.x.name));
+    }
+    parent.append(this.root);
+    this.chart = new uPlot(this.#chartOptions(), [[0, 1], [0, 1]], this.plot);
+    this.chart.over.append(this.ring);
+    if (options.table) tableButton(this.root, options.label, options.table);
+    this.#listen();
+
+    if (options.together) {
+      const group = frameGroups.get(options.together) ?? new Set();
+      frameGroups.set(options.together, group.add(this));
+    }
+    this.observer = new ResizeObserver(() => this.#resize());
+    this.observer.observe(this.plot);
+    this.draw = this.draw.bind(this);
+    themeListeners.add(this.draw);
+  }
+
+  /** Draws the frame again, for example after a change of its layers. */
+  draw() {
+    this.chart.redraw(false, true);
+  }
+
+  /** Removes the frame from the page. */
+  remove() {
+    this.observer.disconnect();
+    themeListeners.delete(this.draw);
+    frameGroups.get(this.options.together ?? "")?.delete(this);
+    this.hideTip();
+    this.chart.destroy();
+    this.root.remove();
+  }
+
+  /**
+   * Replaces the marks; the frame is not drawn again.
+   * @param {Marks} marks
+   */
+  setMarks(marks) {
+    this.options.marks = marks;
+    this.orders = {};
+    this.current = -1;
+    this.hideTip();
+  }
+
+  /**
+   * Shows an interval of an axis or both.
+   * @param {Box} box
+   */
+  show(box) {
+    const frames = box.x && frameGroups.get(this.options.together ?? "");
+    this.#setRange(box);
+    for (const other of frames || []) if (other !== this) other.#setRange({ x: box.x });
+    this.options.moved?.({ ...this.range });
+  }
+
+  /** Shows everything. */
+  showAll() {
+    this.show({ x: this.options.x.range, y: this.options.y.range });
+  }
+
+  /**
+   * Zooms by a factor below 1 (in) or above (out), around a position in shares of the plot.
+   * @param {number} factor
+   * @param {number} [across]
+   * @param {number} [up]
+   */
+  zoom(factor, across = 0.5, up = 0.5) {
+    /** @type {Box} */
+    const box = { x: this.#stretched("x", factor, across) };
+    if (this.options.direction !== "x") box.y = this.#stretched("y", factor, up);
+    this.show(box);
+  }
+
+  /**
+   * Moves the range by shares of its length.
+   * @param {number} across
+   * @param {number} up
+   */
+  move(across, up) {
+    /** @type {Box} */
+    const box = { x: this.#shifted("x", across) };
+    if (this.options.direction !== "x") box.y = this.#shifted("y", up);
+    this.show(box);
+  }
+
+  /**
+   * Selects a box, or drops the selection.
+   * @param {Box | null} box
+   */
+  select(box) {
+    this.selected = box;
+    this.draw();
+    this.options.select?.(box);
+  }
+
+  /**
+   * Shows the tip of a mark, and moves the range if it is outside.
+   * @param {number} index
+   * @param {boolean} [isSpoken] true: the text is announced
+   */
+  showMark(index, isSpoken = false) {
+    const marks = this.options.marks;
+    if (!marks || index < 0) return;
+    this.current = index;
+    const [x, y] = [marks.x[index], marks.y[index]];
+    if (!contains(this.range.x, x) || (!contains(this.range.y, y) && Number.isFinite(y))) {
+      this.show({ x: this.#centred("x", x), y: this.#centred("y", y) });
+    }
+    const left = this.chart.valToPos(x, "x");
+    const top = this.chart.valToPos(y, "y");
+    this.ring.hidden = false;
+    this.ring.style.left = `${left}px`;
+    this.ring.style.top = `${top}px`;
+    const text = marks.text(index);
+    const area = this.chart.over.getBoundingClientRect();
+    showTip(text, area.left + left, area.top + top);
+    tipOwner = this;
+    if (isSpoken) announce(text.replaceAll("\n", ", "));
+  }
+
+  /** Hides the tip. */
+  hideTip() {
+    this.ring.hidden = true;
+    if (tipOwner === this) find("#tip").hidden = true;
+  }
+
+  #chartOptions() {
+    const { x, y, height, left, direction, together, hasAxisBelow } = this.options;
+    const both = direction !== "x";
+    const stroke = () => css("--soft");
+    const lines = { stroke: () => css("--grid"), width: 1 };
+    const font = "12px system-ui, sans-serif";
+    /** @param {"x" | "y"} side @param {Axis} axis */
+    const ticksOf = (side, axis) => ({
+      stroke, font, grid: lines, ticks: { show: false }, gap: 4,
+      ...(axis.ticks || axis.scale === "log"
+        ? {
+          splits: () => axis.ticks
+            ? axis.ticks.map((tick) => tick.at).filter((at) => contains(this.range[side], at))
+            : logTicks(...this.range[side], this.#room(side)),
+          filter: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits,
+        }
+        : {}),
+      values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map((value) =>
+        axis.ticks?.find((tick) => tick.at === value)?.text ?? axis.format?.(value) ?? number(value)),
+    });
+    const numbers = { log: 3, symlog: 4, linear: 1 };
+    return {
+      width: Math.max(this.plot.clientWidth, 50), height,
+      legend: { show: false },
+      padding: [8, 18, hasAxisBelow === false ? 4 : 0, 0],
+      scales: {
+        x: { time: false, distr: numbers[x.scale ?? "linear"], asinh: 1, range: () => this.range.x },
+        y: { distr: numbers[y.scale ?? "linear"], asinh: 1, range: () => this.range.y },
+      },
+      axes: [
+        hasAxisBelow === false
+          ? { ...ticksOf("x", x), size: 0, values: () => [] }
+          : { ...ticksOf("x", x), size: 12 + 14 * lineCount(x) },
+        { ...ticksOf("y", y), size: left ?? widthOf },
+      ],
+      series: [{}, { paths: () => null, points: { show: false } }],
+      cursor: {
+        x: true, y: false, points: { show: false },
+        drag: { x: true, y: both, uni: 12, setScale: false, dist: SMALLEST_DRAG },
+        bind: { dblclick: () => () => this.showAll() },
+        ...(together ? { sync: { key: together, setSeries: false, scales: ["x", null] } } : {}),
+      },
+      hooks: {
+        draw: [(/** @type {any} */ chart) => this.#drawLayers(chart)],
+        setSelect: [() => this.#dragged()],
+      },
+    };
+  }
+
+  /** @param {any} chart uPlot's, which draws before its constructor has returned */
+  #drawLayers(chart) {
+    const pen = new Pen(chart);
+    const { context } = pen;
+    context.save();
+    context.beginPath();
+    context.rect(pen.left, pen.top, pen.width, pen.height);
+    context.clip();
+    for (const layer of this.options.layers()) {
+      context.save();
+      layer(pen);
+      context.restore();
+    }
+    if (this.selected) drawBox(pen, this.selected);
+    context.restore();
+  }
+
+  #dragged() {
+    const { left, top, width, height } = this.chart.select;
+    if (width < SMALLEST_DRAG && height < SMALLEST_DRAG) return;
+    /** @type {Box} */
+    const box = { x: this.#interval("x", left, width) };
+    const isAcross = this.options.direction === "x" || height >= this.chart.over.clientHeight;
+    const isUp = width >= this.chart.over.clientWidth;
+    if (!isAcross) box.y = this.#interval("y", top + height, -height);
+    if (isUp) delete box.x;
+    this.chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.wasDragged = true;
+    if (this.options.select) this.select(box);
+    else this.show(box);
+  }
+
+  #listen() {
+    const { over } = this.chart;
+    over.addEventListener("mousemove", () => this.#hover());
+    over.addEventListener("mouseleave", () => this.hideTip());
+    over.addEventListener("mousedown", () => (this.wasDragged = false));
+    over.addEventListener("click", () => {
+      if (!this.wasDragged && !this.ring.hidden) this.options.open?.(this.current);
+    });
+    this.plot.addEventListener("blur", () => this.hideTip());
+    this.plot.addEventListener("keydown", (event) => this.#pressed(event));
+    this.plot.addEventListener("wheel", (event) => this.#wheeled(event), { passive: false });
+    this.#listenToPinches(over);
+  }
+
+  /** @param {HTMLElement} over */
+  #listenToPinches(over) {
+    /** @type {Map<number, PointerEvent>} */
+    const fingers = new Map();
+    const spread = () => {
+      const [one, two] = [...fingers.values()];
+      return Math.hypot(one.clientX - two.clientX, one.clientY - two.clientY);
+    };
+    over.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch") fingers.set(event.pointerId, event);
+    });
+    over.addEventListener("pointermove", (event) => {
+      if (!fingers.has(event.pointerId)) return;
+      const before = fingers.size === 2 ? spread() : 0;
+      fingers.set(event.pointerId, event);
+      if (before > 0) this.zoom(before / Math.max(spread(), 1), ...this.#shares(event));
+    });
+    for (const name of ["pointerup", "pointercancel", "pointerleave"]) {
+      over.addEventListener(name, (/** @type {any} */ event) => fingers.delete(event.pointerId));
+    }
+  }
+
+  #hover() {
+    const { left, top } = this.chart.cursor;
+    const index = this.#nearest(left, top);
+    if (index < 0) this.hideTip();
+    else this.showMark(index);
+  }
+
+  /**
+   * Returns the shown mark that is nearest to a position within reach; −1 if there is none.
+   * @param {number} left
+   * @param {number} top
+   */
+  #nearest(left, top) {
+    const marks = this.options.marks;
+    if (!marks || left == null || left < 0) return -1;
+    const [x, y] = [this.#projection("x"), this.#projection("y")];
+    let best = -1;
+    let least = REACH ** 2;
+    for (let index = 0; index < marks.x.length; index += 1) {
+      const across = x(marks.x[index]) - left;
+      if (across > REACH || across < -REACH) continue;
+      const up = y(marks.y[index]) - top;
+      const distance = across * across + up * up;
+      if (distance < least && marks.isShown?.(index) !== false) [best, least] = [index, distance];
+    }
+    return best;
+  }
+
+  /**
+   * Returns the function from values to CSS pixels, without the cost of uPlot's for each mark.
+   * @param {"x" | "y"} side
+   * @returns {(value: number) => number}
+   */
+  #projection(side) {
+    const [forward] = scaleOf(this.options[side]);
+    const [low, high] = this.range[side].map(forward);
+    const { clientWidth, clientHeight } = this.chart.over;
+    return side === "x"
+      ? (value) => ((forward(value) - low) / (high - low)) * clientWidth
+      : (value) => (1 - (forward(value) - low) / (high - low)) * clientHeight;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const step = event.shiftKey ? 10 : 1;
+    const actions = {
+      ArrowRight: () => this.#step(step),
+      ArrowLeft: () => this.#step(-step),
+      ArrowUp: () => this.#climb(step),
+      ArrowDown: () => this.#climb(-step),
+      Enter: () => this.current >= 0 && this.options.open?.(this.current),
+      "+": () => this.zoom(0.7, ...this.#currentShares()),
+      "=": () => this.zoom(0.7, ...this.#currentShares()),
+      "-": () => this.zoom(1 / 0.7, ...this.#currentShares()),
+      0: () => this.showAll(),
+      "[": () => this.#bound(0),
+      "]": () => this.#bound(1),
+      Escape: () => { this.hideTip(); this.select(null); },
+      ...this.options.keys,
+    };
+    const action = /** @type {Record<string, () => void>} */ (actions)[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  /**
+   * Goes to the next mark across.
+   * @param {number} step
+   */
+  #step(step) {
+    const marks = this.options.marks;
+    if (!marks) return;
+    const group = this.current < 0 ? undefined : marks.group?.[this.current];
+    const order = this.#order("x").filter((index) => marks.isShown?.(index) !== false
+      && (group === undefined || marks.group?.[index] === group));
+    const at = order.indexOf(this.current);
+    const next = at < 0 ? (step > 0 ? 0 : order.length - 1) : clamp(at + step, 0, order.length - 1);
+    this.showMark(order[next] ?? -1, true);
+  }
+
+  /**
+   * Goes to the next group at the same place, or without groups to the next value.
+   * @param {number} step
+   */
+  #climb(step) {
+    const marks = this.options.marks;
+    if (!marks) return;
+    if (this.current < 0) {
+      this.#step(1);
+      return;
+    }
+    let order = [...this.#order("y")].filter((index) => marks.isShown?.(index) !== false);
+    if (marks.group) {
+      // Of each group the mark that is nearest across.
+      /** @type {Map<string | number, number>} */
+      const nearest = new Map();
+      const distance = (/** @type {number} */ index) => Math.abs(marks.x[index] - marks.x[this.current]);
+      for (const index of order) {
+        const group = marks.group[index];
+        const before = nearest.get(group);
+        if (before === undefined || distance(index) < distance(before)) nearest.set(group, index);
+      }
+      nearest.set(marks.group[this.current], this.current);
+      order = [...nearest.values()].sort((one, two) => marks.y[one] - marks.y[two] || one - two);
+    }
+    const at = order.indexOf(this.current);
+    this.showMark(order[clamp(at + step, 0, order.length - 1)] ?? -1, true);
+  }
+
+  /**
+   * Returns the marks in the order of a coordinate.
+   * @param {"x" | "y"} side
+   */
+  #order(side) {
+    const marks = /** @type {Marks} */ (this.options.marks);
+    const values = marks[side];
+    this.orders[side] ??= Uint32Array.from(values, (_, index) => index)
+      .sort((one, two) => values[one] - values[two] || one - two);
+    return this.orders[side];
+  }
+
+  /**
+   * Makes the current mark the begin or the end of the selected range.
+   * @param {0 | 1} end
+   */
+  #bound(end) {
+    const marks = this.options.marks;
+    if (!marks || this.current < 0 || !this.options.select) return;
+    const range = /** @type {[number, number]} */ ([...(this.selected?.x ?? this.range.x)]);
+    range[end] = marks.x[this.current];
+    if (range[0] > range[1]) range[1 - end] = range[end];
+    this.select({ ...this.selected, x: range });
+    announce(`range from ${range.map(this.options.x.format ?? ((value) => number(value))).join(" to ")}`);
+  }
+
+  /** @param {WheelEvent} event */
+  #wheeled(event) {
+    if (!event.ctrlKey && document.activeElement !== this.plot) return;
+    event.preventDefault();
+    const along = event.deltaX || (event.shiftKey ? event.deltaY : 0);
+    if (along) this.move(along / this.chart.over.clientWidth, 0);
+    else this.zoom(Math.exp(clamp(event.deltaY, -200, 200) / 400), ...this.#shares(event));
+  }
+
+  /**
+   * Returns a position of the pointer in shares of the plot, from the left and from the bottom.
+   * @param {MouseEvent} event
+   * @returns {[number, number]}
+   */
+  #shares(event) {
+    const area = this.chart.over.getBoundingClientRect();
+    return [(event.clientX - area.left) / area.width, 1 - (event.clientY - area.top) / area.height];
+  }
+
+  /** @returns {[number, number]} the current mark in shares of the plot, or the middle */
+  #currentShares() {
+    const marks = this.options.marks;
+    if (!marks || this.current < 0) return [0.5, 0.5];
+    const { clientWidth, clientHeight } = this.chart.over;
+    return [
+      this.#projection("x")(marks.x[this.current]) / clientWidth,
+      1 - this.#projection("y")(marks.y[this.current]) / clientHeight,
+    ];
+  }
+
+  /** @param {Box} box */
+  #setRange(box) {
+    this.range = { x: box.x ?? this.range.x, y: box.y ?? this.range.y };
+    this.chart.batch(() => {
+      for (const side of /** @type {const} */ (["x", "y"])) {
+        const [min, max] = this.range[side];
+        this.chart.setScale(side, { min, max });
+      }
+    });
+    this.hideTip();
+  }
+
+  #resize() {
+    const width = this.plot.clientWidth;
+    if (width > 0 && width !== this.chart.width) {
+      this.hideTip();
+      this.chart.setSize({ width, height: this.options.height });
+    }
+  }
+
+  /** @param {"x" | "y"} side @param {number} begin @param {number} length @returns {[number, number]} */
+  #interval(side, begin, length) {
+    return [this.chart.posToVal(begin, side), this.chart.posToVal(begin + length, side)];
+  }
+
+  /** @param {"x" | "y"} side @param {number} factor @param {number} at @returns {[number, number]} */
+  #stretched(side, factor, at) {
+    const [forward, back] = scaleOf(this.options[side]);
+    const [low, high] = this.range[side].map(forward);
+    const [least, most] = this.options[side].range.map(forward);
+    const length = Math.min((high - low) * factor, most - least);
+    const begin = clamp(low + (high - low - length) * at, least, most - length);
+    return [back(begin), back(begin + length)];
+  }
+
+  /** @param {"x" | "y"} side @param {number} share @returns {[number, number]} */
+  #shifted(side, share) {
+    const [forward, back] = scaleOf(this.options[side]);
+    const [low, high] = this.range[side].map(forward);
+    const [least, most] = this.options[side].range.map(forward);
+    const begin = clamp(low + (high - low) * share, least, most - (high - low));
+    return [back(begin), back(begin + high - low)];
+  }
+
+  /** @param {"x" | "y"} side @param {number} value @returns {[number, number]} */
+  #centred(side, value) {
+    if (contains(this.range[side], value) || !Number.isFinite(value)) return this.range[side];
+    const [forward] = scaleOf(this.options[side]);
+    const [low, high] = this.range[side].map(forward);
+    return this.#shifted(side, (forward(value) - (low + high) / 2) / (high - low));
+  }
+
+  /**
+   * Returns how many ticks an axis has room for.
+   * @param {"x" | "y"} side
+   */
+  #room(side) {
+    return side === "x" ? (this.plot.clientWidth - 60) / 55 : (this.options.height - 40) / 24;
+  }
+}
+
+/** @param {[number, number]} range @param {number} value */
+const contains = ([low, high], value) => value >= low && value <= high;
+
+/** @param {Axis} axis */
+const lineCount = (axis) => Math.max(1, ...(axis.ticks ?? []).map((tick) => tick.text.split("\n").length));
+
+/**
+ * Returns the function from values to even steps of an axis, and its inverse.
+ * @param {Axis} axis
+ * @returns {[(value: number) => number, (step: number) => number]}
+ */
+function scaleOf(axis) {
+  if (axis.scale === "log") return [Math.log10, (step) => 10 ** step];
+  if (axis.scale === "symlog") return [Math.asinh, Math.sinh];
+  return [(value) => value, (step) => step];
+}
+
+/**
+ * Returns ticks at 1, 2 and 5 times powers of ten, at most `room`; a short range has even ticks.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} room
+ */
+function logTicks(low, high, room) {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  for (const factors of [[1, 2, 5], [1, 3], [1]]) {
+    const ticks = [];
+    for (let power = first; power <= last; power += 1) {
+      for (const factor of factors) ticks.push(Number(`${factor}e${power}`));
+    }
+    const inside = ticks.filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
+    if (inside.length < 2 && factors.length === 3) break;
+    if (inside.length <= room) return inside;
+    if (factors.length === 1) {
+      const every = Math.ceil(inside.length / room);
+      return inside.filter((_, index) => index % every === 0);
+    }
+  }
+  const rough = (high - low) / Math.max(room, 2);
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * ([1, 2, 5, 10].find((factor) => factor * unit >= rough) ?? 10);
+  const count = Math.floor(high / step) - Math.ceil(low / step) + 1;
+  return Array.from({ length: count }, (_, index) => (Math.ceil(low / step) + index) * step);
+}
+
+/**
+ * Returns the width of a vertical axis with these ticks.
+ * @param {any} chart
+ * @param {string[] | null} values
+ */
+function widthOf(chart, values) {
+  if (!values) return 30;
+  chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  const widest = Math.max(0, ...values.map((text) => chart.ctx.measureText(text).width));
+  return Math.ceil(widest / devicePixelRatio) + 10;
+}
+
+/**
+ * Shows a tip near a position of the window, inside of it.
+ * @param {string} text
+ * @param {number} left
+ * @param {number} top
+ */
+function showTip(text, left, top) {
+  const tip = find("#tip");
+  tip.textContent = text;
+  tip.hidden = false;
+  const { offsetWidth: width, offsetHeight: height } = tip;
+  tip.style.left = `${clamp(left + 14, 4, innerWidth - width - 4)}px`;
+  tip.style.top = `${top - height - 12 >= 0 ? top - height - 12 : top + 14}px`;
+}
