@@ -62,6 +62,10 @@ def test_every_figure_is_made_and_its_robust_claims_hold(
     summary = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     failed = [claim for claim in summary["claims"] if claim["verdict"] == "not held"]
     assert not failed
+    # The report draws every artist of the picture.
+    drawn = json.loads((tmp_path / f"{name}.drawn.json").read_text(encoding="utf-8"))
+    assert drawn["unknown"] == []
+    assert all(panel["marks"] for panel in drawn["panels"])
 
 
 CLI = {

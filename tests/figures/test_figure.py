@@ -48,7 +48,8 @@ def test_figures_are_discovered_in_folders() -> None:
 
 
 def test_a_figure_writes_picture_table_and_claims(made: Path) -> None:
-    assert sorted(file.name for file in made.iterdir()) == ["t1.csv", "t1.json", "t1.png", "t1.svg"]
+    names = ["t1.csv", "t1.drawn.json", "t1.json", "t1.png", "t1.svg"]
+    assert sorted(file.name for file in made.iterdir()) == names
     content = json.loads((made / "t1.json").read_text(encoding="utf-8"))
     assert [(claim["kind"], claim["verdict"]) for claim in content["claims"]] == [
         ("stated", "held"),
@@ -205,9 +206,9 @@ def test_the_report_needs_no_network(made: Path) -> None:
     page.feed(text)
     # Links lead to ids of the page and to the figures' files.
     assert all(link.startswith("#") or (made / link).is_file() for link in page.links)
-    assert not re.search(r"https?:|@import|url\((?!#)", text)
-    assert {"svg", "style", "details"} <= page.tags
-    assert not {"script", "link", "iframe", "img"} & page.tags
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest", text)
+    assert "default-src 'none'" in text
+    assert not {"link", "iframe", "img"} & page.tags
 
 
 def test_links_in_the_report_lead_to_unique_ids(made: Path) -> None:
@@ -227,7 +228,6 @@ def test_the_report_contains_claims_numbers_and_commands(made: Path) -> None:
         "A Tiny Study of Queues",
         "The network is smaller.",
         "Fewer flows than the source.",
-        "[workload]",
     ):
         assert expected in text
 
@@ -267,6 +267,11 @@ Damage = Callable[[Path], Any]
         (lambda made: (made / "t1.json").rename(made / "t2.json"), "t2.json: contains the figure"),
         (lambda made: (made / "t1.svg").unlink(), "t1.svg: cannot be read: No such file"),
         (lambda made: (made / "t1.svg").write_bytes(b""), "t1.svg: invalid SVG"),
+        (lambda made: truncate(made / "t1.drawn.json"), "t1.drawn.json: not the data of a picture"),
+        (
+            lambda made: (made / "t1.drawn.json").write_text("[]"),
+            "t1.drawn.json: not the data of a picture",
+        ),
         (lambda made: (made / "t1.svg").write_text("<html/>"), "t1.svg: not an SVG"),
         (lambda made: (made / "t1.svg").write_bytes(b"\xff"), "t1.svg: cannot be read: not UTF-8"),
         (lambda made: pipe(made / "t1.json"), "t1.json: cannot be read: a pipe, not a file"),
@@ -392,16 +397,8 @@ def test_simulated_numbers_are_compared_with_published_numbers(made: Path) -> No
     row = f"| DCTCP, load 0.2 | 1.1 | {first.ours:.3g} | {first.ratio:.2f} |"
     assert row in experiments_page({"t1": figure}, {"t1": FigureRecord("paper", [], result.beside)})
     page = write_report(made).read_text(encoding="utf-8")
-    assert f"<td>DCTCP, load 0.2</td><td>1.1</td><td>{first.ours:.3g}</td>" in page
+    assert f"DCTCP, load 0.2</th><td>1.1</td>\n<td>{first.ours:.3g}</td>" in page
     assert not figure.compare_published(result.table(made).drop("load")), "other labels"
-
-
-def test_the_report_lists_claims_that_are_not_held(made: Path) -> None:
-    page = write_report(made).read_text(encoding="utf-8")
-    (listed,) = re.findall(r"(?s)<summary>Claims that are not held.*?</details>", page)
-    result = FigureResult.read(made / "t1.json")
-    for claim in result.claims:
-        assert (html.escape(claim.statement) in listed) == (claim.verdict != "held")
 
 
 def test_the_report_links_to_the_files_of_each_figure(made: Path, tmp_path: Path) -> None:

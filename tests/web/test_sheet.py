@@ -34,7 +34,7 @@ def test_data_cannot_become_code() -> None:
     assert "<" not in text
     assert json.loads(text) == value
     page = sheet.render("sheet.html", [], {"data": text}, {"title": "<b>"})
-    assert page.count("</script>") == 2
+    assert page.count("</script>") == 3
     assert "<title>&lt;b&gt;</title>" in page
     with pytest.raises(ValueError, match="block data: contains `<`"):
         sheet.render("sheet.html", [], {"data": "a<b"}, {"title": ""})

@@ -36,6 +36,7 @@ from sojourn.runs.runner import over_seeds, sweep
 from sojourn.scenario.reading import Labels, with_files
 from sojourn.scenario.typed import read_json
 from sojourn.show import plot
+from sojourn.web import drawn
 
 SEEDS = {"smoke": 1, "quick": 4, "paper": 10}
 """Number of seeds of every figure at each scale.
@@ -227,8 +228,9 @@ class Figure:
             return []
 
     def make(self, scale: str, directory: Path, **options: Any) -> "FigureResult":
-        """Run, reduce, draw and judge; write `ID.svg`, `ID.png`, `ID.csv` and `ID.json`.
+        """Run, reduce, draw and judge; write the files of the figure.
 
+        They are `ID.csv`, `ID.json`, `ID.svg`, `ID.png` and, for the report, `ID.drawn.json`.
         `options` are those of `run_many`.
         """
         return self.simulate(scale, **options)(directory)
@@ -247,6 +249,7 @@ class Figure:
         with plot.canvas(*self.panels, self.size, salt=self.id) as (picture, axes):
             _require(self._draw, "draw")(axes, table, self.published())
             plot.save(picture, directory / self.id)
+            drawn.write(picture, directory / self.id)
         files.write_text(directory / f"{self.id}.csv", table.write_csv())
         result = FigureResult(
             id=self.id,

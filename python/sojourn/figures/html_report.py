@@ -1,7 +1,8 @@
 """Report: one self-contained HTML page with all figures made so far."""
 
+import hashlib
+import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,8 +11,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import tomlkit
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from sojourn import _core
 from sojourn._core import ScenarioError
@@ -21,9 +20,22 @@ from sojourn.base.errors import FileError
 from sojourn.base.messages import natural_key
 from sojourn.figures import recorded
 from sojourn.figures.figure import FigureResult, Paper
+from sojourn.web import columns, drawn, sheet
 
-WIDE_POINTS = 560.0
-"""Width above which a picture gets the full width of the page, to keep its text readable."""
+SCRIPTS = ("figure.js", "report.js")
+
+INTRODUCTION = sheet.FOLDER / "introduction.drawn.json"
+"""Picture of the page's head: the FCT breakdown of `INTRODUCTION_COMMAND`."""
+
+INTRODUCTION_COMMAND = (
+    "sojourn explain examples/dctcp_dumbbell.toml --vary transport=dctcp,swift,timely --seeds 3"
+)
+
+MAX_TABLE_BYTES = 100_000
+"""Size up to which a figure's table is part of the page."""
+
+HEIGHTS_PX = (300, 215)
+"""Heights of the panel of a figure that has only one, and of others."""
 
 
 def write_report(directory: Path, page: Path | None = None) -> Path:
@@ -32,10 +44,10 @@ def write_report(directory: Path, page: Path | None = None) -> Path:
     The page loads no other files; it links to the figures' files. An incomplete figure is skipped
     with a warning on the standard error output. Raises `ScenarioError` if no figure remains.
     """
-    figures, pictures = [], {}
+    figures, blocks = [], {}
     for result in read_results(directory):
         try:
-            pictures[result.id] = picture(directory, result)
+            blocks[result.id] = read_blocks(directory, result)
             figures.append(result)
         except FileError as error:
             _warn_skipped(error)
@@ -43,7 +55,7 @@ def write_report(directory: Path, page: Path | None = None) -> Path:
         raise ScenarioError(f"{directory}: contains no figures; run `sojourn figure all`")
     page = page or directory / "report.html"
     folder = Path(os.path.relpath(directory, page.parent)).as_posix()
-    files.write_text(page, render(figures, pictures, folder))
+    files.write_text(page, render(figures, blocks, folder))
     return page
 
 
@@ -51,6 +63,8 @@ def read_results(directory: Path) -> list[FigureResult]:
     """Return the figures made in `directory`, sorted by id; unreadable files are skipped."""
     figures = []
     for file in sorted(directory.glob("*.json")) if directory.is_dir() else ():
+        if file.name.endswith(drawn.SUFFIX):
+            continue
         try:
             figures.append(FigureResult.read(file))
         except FileError as error:
@@ -62,31 +76,75 @@ def _warn_skipped(error: FileError) -> None:
     print(f"sojourn: {' '.join(str(error).split())}; figure skipped", file=sys.stderr)
 
 
-def render(figures: Sequence[FigureResult], pictures: Mapping[str, Markup], folder: str) -> str:
-    """Return the HTML of the page with these figures and their pictures by id.
+def render(
+    figures: Sequence[FigureResult], blocks: Mapping[str, Mapping[str, str]], folder: str
+) -> str:
+    """Return the HTML of the page with these figures and their texts of `read_blocks` by id.
 
     `folder` is the folder of the figures' files, relative to the page.
     """
-    environment = Environment(
-        loader=PackageLoader("sojourn.figures", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html").render(
-        figures=figures,
-        papers=_papers(figures),
-        pictures=pictures,
-        as_toml=as_toml,
-        tally=recorded.tally(claim for result in figures for claim in result.claims),
-        scales=sorted({result.scale for result in figures}),
-        paper_verdicts=_other_paper_verdicts(figures),
-        wide={name for name, svg in pictures.items() if _width(svg) > WIDE_POINTS},
-        folder=folder,
-        version=_core.VERSION,
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-    )
+    texts = {"introduction": {"drawn": INTRODUCTION.read_text(encoding="utf-8")}, **blocks}
+    panels = {name: _panels(kinds) for name, kinds in texts.items()}
+    values = {
+        "title": "Sojourn: figures and claims",
+        "figures": figures,
+        "papers": _papers(figures),
+        "words": recorded.WORDS,
+        "tally": recorded.tally(claim for result in figures for claim in result.claims),
+        "scales": sorted({result.scale for result in figures}),
+        "paper_verdicts": _other_paper_verdicts(figures),
+        "anchors": {
+            (result.id, claim.statement): anchor(result.id, claim.statement)
+            for result in figures
+            for claim in result.claims
+        },
+        "alternatives": {result.id: alternative(result) for result in figures},
+        "heights": {name: _height(panels[name]) for name in panels},
+        "grids": {name: _grid(panels[name]) for name in panels},
+        "introduction_command": INTRODUCTION_COMMAND,
+        "folder": folder,
+        "version": _core.VERSION,
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+    packed = {
+        f"{name}.{kind}": columns.deflate(text.encode())
+        for name, kinds in texts.items()
+        for kind, text in kinds.items()
+    }
+    return sheet.render("report.html", SCRIPTS, packed, values)
+
+
+def anchor(figure: str, statement: str) -> str:
+    """Return the id of a claim in the page, which lasts as long as its statement."""
+    return f"{figure}-{hashlib.sha256(statement.encode()).hexdigest()[:6]}"
+
+
+def alternative(result: FigureResult) -> str:
+    """Return the text in place of a figure's picture: its title, and its verdicts."""
+    counts = recorded.tally(result.claims)
+    verdicts = [
+        f"{sum(words[word] for words in counts.values())} {word}" for word in recorded.WORDS
+    ]
+    return f"{result.title}. Claims: {', '.join(verdicts)}."
+
+
+def _panels(texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    panels: list[dict[str, Any]] = json.loads(texts["drawn"])["panels"] if "drawn" in texts else []
+    return panels
+
+
+def _height(panels: Sequence[Mapping[str, Any]]) -> int:
+    return HEIGHTS_PX[len(panels) > 1]
+
+
+def _grid(panels: Sequence[Mapping[str, Any]]) -> str:
+    """Return the style that reserves the height of a figure, so that links land where they lead."""
+    rows = 1 + max((panel["row"] for panel in panels), default=0)
+    across = 1 + max((panel["column"] for panel in panels), default=0)
+    # A panel's title, the names of its axes, and the gap to the next panel.
+    names = 4.3 if any(panel["title"] for panel in panels) else 2.9
+    height = f"calc({_height(panels)}px + {names}rem)"
+    return f"--rows:{rows};--panels:{max(len(panels), 1)};--columns:{across};--height:{height}"
 
 
 def _other_paper_verdicts(figures: Iterable[FigureResult]) -> dict[tuple[str, str], Word]:
@@ -102,12 +160,6 @@ def _other_paper_verdicts(figures: Iterable[FigureResult]) -> dict[tuple[str, st
     }
 
 
-def _width(svg: str) -> float:
-    """Return the width of a picture in points."""
-    match = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+)', svg)
-    return float(match[1]) if match else 0.0
-
-
 def _papers(figures: Iterable[FigureResult]) -> list[tuple[Paper, list[FigureResult]]]:
     papers: dict[str, tuple[Paper, list[FigureResult]]] = {}
     for result in figures:
@@ -115,28 +167,55 @@ def _papers(figures: Iterable[FigureResult]) -> list[tuple[Paper, list[FigureRes
     return list(papers.values())
 
 
-def picture(directory: Path, result: FigureResult) -> Markup:
-    """Return the figure's SVG for a page with other pictures, or raise `FileError`."""
-    file = directory / f"{result.id}.svg"
+def read_blocks(directory: Path, result: FigureResult) -> dict[str, str]:
+    """Return the texts of a figure that the page contains, by their kinds, or raise `FileError`.
+
+    They are the picture, its data, scenarios, and the table unless it is large. A figure whose
+    picture has artists of unknown kinds, or which an earlier version made, lacks the data.
+    """
+    texts = {"svg": _picture(directory / f"{result.id}.svg")}
+    data, table = directory / f"{result.id}{drawn.SUFFIX}", directory / f"{result.id}.csv"
+    if data.exists():
+        texts |= _drawn(data)
+    if table.exists() and table.stat().st_size <= MAX_TABLE_BYTES:
+        texts["table"] = _read(table)
+    scenarios = [
+        {
+            "name": ", ".join(f"{name} {value}" for name, value in example.labels.items()),
+            "toml": as_toml(example.scenario),
+        }
+        for example in result.scenarios
+    ]
+    return texts | {"scenarios": json.dumps(scenarios, ensure_ascii=False)}
+
+
+def _read(file: Path) -> str:
     try:
-        svg = files.read_text(file, files.MAX_DATA_BYTES)
-        root = ElementTree.fromstring(svg).tag
+        return files.read_text(file, files.MAX_DATA_BYTES)
     except OSError as error:
         raise FileError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _drawn(file: Path) -> dict[str, str]:
+    """Return the data of a picture; nothing if it lacks artists."""
+    text = _read(file)
+    try:
+        picture = json.loads(text)
+        is_complete = bool(picture["panels"]) and not picture["unknown"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FileError(f"{file}: not the data of a picture") from None
+    return {"drawn": text} if is_complete else {}
+
+
+def _picture(file: Path) -> str:
+    svg = _read(file)
+    try:
+        root = ElementTree.fromstring(svg).tag
     except (ElementTree.ParseError, ValueError) as error:
         raise FileError(f"{file}: invalid SVG: {error}") from None
-    if root != "{http://www.w3.org/2000/svg}svg" or "<svg" not in svg:
+    if root != "{http://www.w3.org/2000/svg}svg":
         raise FileError(f"{file}: not an SVG")
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # Ids must be unique in a page.
-    svg = re.sub(r'\bid="', f'id="{result.id}-', svg)
-    svg = re.sub(r'href="#', f'href="#{result.id}-', svg)
-    svg = re.sub(r"url\(#", f"url(#{result.id}-", svg)
-    # HTML does not need XML namespaces.
-    svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg).replace("xlink:href", "href")
-    title = Markup.escape(result.title)
-    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1))
+    return svg
 
 
 def as_toml(scenario: dict[str, Any]) -> str:

@@ -391,6 +391,39 @@ function copyButton(parent, text) {
   parent.append(button);
 }
 
+/**
+ * Adds tabs; the first is selected.
+ * @param {HTMLElement} parent of the buttons
+ * @param {HTMLElement} panel receives the contents
+ * @param {{name: string, show: () => void}[]} tabs
+ * @param {string} label
+ */
+function addTabs(parent, panel, tabs, label) {
+  const buttons = tabs.map(({ name, show }, index) => element("button", {
+    role: "tab", "aria-selected": String(index === 0), tabindex: index === 0 ? 0 : -1,
+    onclick: () => {
+      buttons.forEach((button, other) => {
+        button.setAttribute("aria-selected", String(other === index));
+        button.tabIndex = other === index ? 0 : -1;
+      });
+      show();
+    },
+  }, name));
+  parent.setAttribute("role", "tablist");
+  parent.setAttribute("aria-label", label);
+  parent.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const at = buttons.indexOf(/** @type {HTMLElement} */ (event.target));
+    if (!step || at < 0) return;
+    const next = buttons[(at + step + buttons.length) % buttons.length];
+    next.focus();
+    next.click();
+  });
+  panel.setAttribute("role", "tabpanel");
+  panel.setAttribute("aria-label", label);
+  parent.append(...buttons);
+}
+
 // State in the address -------------------------------------------------------------------------
 
 /** Returns the state in the address: `#flow=17&t=0.1-0.2` gives `flow` and `t`. */

@@ -19,6 +19,7 @@
  * @property {(index: number) => string} text
  * @property {ArrayLike<string | number>} [group] up and down go to the next group; without groups, by value
  * @property {(index: number) => boolean} [isShown]
+ * @property {(x: number, y: number) => number} [covering] the mark that covers a place, or −1
  */
 
 /** @typedef {{x?: [number, number], y?: [number, number]}} Box */
@@ -222,7 +223,7 @@ class Frame {
     return {
       width: Math.max(this.plot.clientWidth, 50), height,
       legend: { show: false },
-      padding: [8, 18, hasAxisBelow === false ? 4 : 0, 0],
+      padding: [12, 18, hasAxisBelow === false ? 4 : 0, 0],
       scales: {
         x: { time: false, distr: numbers[x.scale ?? "linear"], asinh: 1, range: () => this.range.x },
         y: { distr: numbers[y.scale ?? "linear"], asinh: 1, range: () => this.range.y },
@@ -251,17 +252,18 @@ class Frame {
   #drawLayers(chart) {
     const pen = new Pen(chart);
     const { context } = pen;
-    context.save();
-    context.beginPath();
-    context.rect(pen.left, pen.top, pen.width, pen.height);
-    context.clip();
-    for (const layer of this.options.layers()) {
+    const selection = this.selected;
+    const layers = this.options.layers();
+    for (const layer of selection ? [...layers, () => drawBox(pen, selection)] : layers) {
       context.save();
+      if (!layer.isUnclipped) {
+        context.beginPath();
+        context.rect(pen.left, pen.top, pen.width, pen.height);
+        context.clip();
+      }
       layer(pen);
       context.restore();
     }
-    if (this.selected) drawBox(pen, this.selected);
-    context.restore();
   }
 
   #dragged() {
@@ -331,7 +333,10 @@ class Frame {
     const marks = this.options.marks;
     if (!marks || left == null || left < 0) return -1;
     const [x, y] = [this.#projection("x"), this.#projection("y")];
-    let best = -1;
+    let best = marks.covering
+      ? marks.covering(this.chart.posToVal(left, "x"), this.chart.posToVal(top, "y"))
+      : -1;
+    if (best >= 0) return best;
     let least = REACH ** 2;
     for (let index = 0; index < marks.x.length; index += 1) {
       const across = x(marks.x[index]) - left;
@@ -542,9 +547,6 @@ class Frame {
     return side === "x" ? (this.plot.clientWidth - 60) / 55 : (this.options.height - 40) / 24;
   }
 }
-
-/** @param {[number, number]} range @param {number} value */
-const contains = ([low, high], value) => value >= low && value <= high;
 
 /** @param {Axis} axis */
 const lineCount = (axis) => Math.max(1, ...(axis.ticks ?? []).map((tick) => tick.text.split("\n").length));

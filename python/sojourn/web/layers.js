@@ -1,6 +1,6 @@
 // Layers: functions that draw marks on the axes of a frame.
 
-/** @typedef {(pen: Pen) => void} Layer */
+/** @typedef {{(pen: Pen): void, isUnclipped?: boolean}} Layer unclipped: may draw outside of the axes */
 
 /** Drawing area of a frame, in pixels of the canvas. */
 class Pen {
@@ -30,6 +30,9 @@ class Pen {
 
 /** @param {number} value @param {number} least @param {number} most */
 const clamp = (value, least, most) => Math.min(Math.max(value, least), Math.max(most, least));
+
+/** @param {[number, number]} range @param {number} value */
+const contains = ([low, high], value) => value >= low && value <= high;
 
 /** @typedef {{colour: string, width?: number, dash?: number[], alpha?: number}} Stroke */
 
@@ -129,7 +132,7 @@ function pointsLayer({ x, y, shape = "o", size = 3.5, hollow = false, ...stroke 
   return (pen) => {
     setStroke(pen, { width: 1.3, ...stroke });
     const { context, ratio } = pen;
-    const isOpen = "xX+P".includes(shape);
+    const isOpen = "xX+P_|".includes(shape);
     // Filled crosses are thicker lines.
     if ("XP".includes(shape) && !hollow) context.lineWidth = 2.4 * ratio;
     for (let index = 0; index < x.length; index += 1) {
@@ -170,9 +173,9 @@ function traceMark(context, shape, x, y, r) {
   } else if ("xX".includes(shape)) {
     context.moveTo(x - r, y - r); context.lineTo(x + r, y + r);
     context.moveTo(x + r, y - r); context.lineTo(x - r, y + r);
-  } else if ("+P".includes(shape)) {
-    context.moveTo(x - r, y); context.lineTo(x + r, y);
-    context.moveTo(x, y - r); context.lineTo(x, y + r);
+  } else if ("+P_|".includes(shape)) {
+    if (shape !== "|") { context.moveTo(x - r, y); context.lineTo(x + r, y); }
+    if (shape !== "_") { context.moveTo(x, y - r); context.lineTo(x, y + r); }
   } else {
     context.arc(x, y, shape === "." ? r * 0.6 : r, 0, 2 * Math.PI);
   }
@@ -268,15 +271,21 @@ function ruleLayer({ x, y, ...stroke }) {
 }
 
 /**
- * Returns a layer with a text at a point, with a background of the card's colour.
+ * Returns a layer with a text at a point, with a background of the card's colour. The text may
+ * extend beyond the plot, but not its point.
  * @param {{x: number, y: number, text: string, colour?: string, align?: CanvasTextAlign,
- *   baseline?: CanvasTextBaseline, shift?: [number, number]}} text `shift` in CSS pixels
+ *   baseline?: CanvasTextBaseline, shift?: [number, number], rotation?: number}} text
+ *   `shift` in CSS pixels, `rotation` in degrees to the left
  * @returns {Layer}
  */
 function textLayer({ x, y, text, colour: name = "--ink", ...place }) {
-  const { align = "left", baseline = "middle", shift = [0, 0] } = place;
-  return (pen) => {
+  const { align = "left", baseline = "middle", shift = [0, 0], rotation = 0 } = place;
+  /** @type {Layer} */
+  const layer = (pen) => {
     const { context, ratio } = pen;
+    const [left, top] = [pen.x(x), pen.y(y)];
+    if (!contains([pen.left - 1, pen.left + pen.width + 1], left)) return;
+    if (!contains([pen.top - 1, pen.top + pen.height + 1], top)) return;
     context.font = `${11 * ratio}px system-ui, sans-serif`;
     context.textAlign = align;
     context.textBaseline = baseline;
@@ -284,13 +293,15 @@ function textLayer({ x, y, text, colour: name = "--ink", ...place }) {
     context.lineJoin = "round";
     context.strokeStyle = css("--card");
     context.fillStyle = colour(name);
-    const lines = text.split("\n");
-    lines.forEach((line, index) => {
-      const [left, top] = [pen.x(x) + shift[0] * ratio, pen.y(y) + (shift[1] + 13 * index) * ratio];
-      context.strokeText(line, left, top);
-      context.fillText(line, left, top);
+    context.translate(left + shift[0] * ratio, top + shift[1] * ratio);
+    context.rotate((-rotation * Math.PI) / 180);
+    text.split("\n").forEach((line, index) => {
+      context.strokeText(line, 0, 13 * index * ratio);
+      context.fillText(line, 0, 13 * index * ratio);
     });
   };
+  layer.isUnclipped = true;
+  return layer;
 }
 
 /** @param {Pen} pen @param {Box} box */

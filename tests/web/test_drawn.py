@@ -1,0 +1,124 @@
+"""Data of pictures: what the artists show is what the data contain."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sojourn import cli, plot
+from sojourn.figures import html_report
+from sojourn.web import drawn, sheet
+
+TABLE = pl.DataFrame(
+    {
+        "scheme": ["DCTCP", "DCTCP", "TIMELY", "TIMELY"],
+        "load": [0.2, 0.8, 0.2, 0.8],
+        "value": [1.5, 3.0, 1.25, float("nan")],
+        "low": [1.25, 2.5, 1.0, float("nan")],
+        "high": [1.75, 3.5, 1.5, float("nan")],
+    }
+)
+
+
+def panel(draw: Any) -> dict[str, Any]:
+    with plot.canvas() as (picture, axes):
+        draw(axes)
+        found = drawn.of(picture)
+    assert found["unknown"] == []
+    (only,) = found["panels"]
+    return dict(only)
+
+
+def of_kind(shown: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [mark for mark in shown["marks"] if mark["kind"] == kind]
+
+
+def test_lines_have_the_values_intervals_and_names_of_the_table() -> None:
+    published = TABLE.select("scheme", "load", "value")
+    shown = panel(
+        lambda axes: plot.against(
+            axes, TABLE, published=published, unit="ms", labels=("load", "FCT"), log=True
+        )
+    )
+    assert (shown["x"]["name"], shown["y"]["name"]) == ("load", "FCT (ms)")
+    assert (shown["x"]["scale"], shown["y"]["scale"]) == ("linear", "log")
+    dctcp, timely, published_dctcp, published_timely = of_kind(shown, "line")
+    assert (dctcp["name"], dctcp["x"], dctcp["y"]) == ("DCTCP", [0.2, 0.8], [1500, 3000])
+    assert (timely["name"], timely["x"], timely["y"]) == ("TIMELY", [0.2], [1250])
+    assert (published_dctcp["name"], published_timely["name"]) == ("DCTCP", "TIMELY")
+    assert published_dctcp["published"]
+    assert published_dctcp["dash"]
+    band = of_kind(shown, "band")[0]
+    assert (band["name"], band["x"]) == ("DCTCP", [0.2, 0.8])
+    assert (band["low"], band["high"]) == ([1250, 2500], [1750, 3500])
+
+
+def test_bars_have_their_heights_and_positions() -> None:
+    table = TABLE.with_columns(place=pl.format("at {}", "load")).drop_nans()
+    shown = panel(lambda axes: plot.bars(axes, table, group="place", values="{:.1f}"))
+    boxes = {mark["name"]: mark for mark in of_kind(shown, "boxes")}
+    assert boxes["DCTCP"]["top"] == [1.5, 3]
+    assert boxes["DCTCP"]["bottom"] == [0, 0]
+    assert [tick["text"] for tick in shown["x"]["ticks"]] == ["at\n0.2", "at\n0.8"]
+    intervals = of_kind(shown, "intervals")
+    assert intervals[0]["high"] == [1.75, 3.5]
+    assert [mark["text"] for mark in of_kind(shown, "text")] == ["1.5", "3.0", "1.2"]
+
+
+def test_rules_spans_and_texts_keep_their_places() -> None:
+    def draw(axes: Any) -> None:
+        axes.set_xlim(0, 10)
+        axes.set_ylim(0, 4)
+        axes.axhline(1, color="#222222", linestyle="--", label="ideal")
+        axes.axvspan(2, 3, color="#222222", alpha=0.1)
+        axes.annotate("here", (5, 2), (3, 6), textcoords="offset points", ha="right")
+        axes.text(0.5, 0.25, "inside", transform=axes.transAxes)
+
+    shown = panel(draw)
+    (rule,), (span,) = of_kind(shown, "rule"), of_kind(shown, "boxes")
+    assert (rule["name"], rule["y"]) == ("ideal", 1)
+    assert (span["left"], span["right"], span["bottom"], span["top"]) == ([2], [3], [0], [4])
+    here, inside = of_kind(shown, "text")
+    assert (here["x"], here["y"], here["align"], here["shift"]) == (5, 2, "right", [4, -8])
+    assert (inside["x"], inside["y"]) == (5, 1)
+
+
+def test_panels_take_the_names_that_their_row_shares() -> None:
+    with plot.canvas(1, 2) as (picture, axes):
+        for each in axes:
+            each.plot([1, 2], [1, 2])
+        axes[0].set_ylabel("rate")
+        found = drawn.of(picture)
+    assert [item["y"]["name"] for item in found["panels"]] == ["rate", "rate"]
+    assert [item["column"] for item in found["panels"]] == [0, 1]
+
+
+def test_an_unknown_artist_is_named() -> None:
+    with plot.canvas() as (picture, axes):
+        axes.pie([1, 2])
+        assert drawn.of(picture)["unknown"] == ["Wedge"]
+
+
+def test_long_lines_keep_their_extremes() -> None:
+    values = np.sin(np.arange(100_000) / 500.0)
+    values[70_123], values[3] = 5.0, float("nan")
+    kept = drawn.thinned(values)
+    assert len(kept) <= drawn.MOST_POINTS + 2
+    assert {0, 70_123, 99_999} <= set(kept.tolist())
+    assert (np.diff(kept) > 0).all()
+
+
+def test_the_picture_of_the_head_is_that_of_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures: list[dict[str, Any]] = []
+    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(drawn.of(picture)))
+    _, *arguments = html_report.INTRODUCTION_COMMAND.split()
+    assert cli.invoke([*arguments, "--out", str(tmp_path)]) == 0
+    (picture,) = pictures
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        html_report.INTRODUCTION.write_text(sheet.as_json(picture) + "\n", encoding="utf-8")
+    assert sheet.as_json(picture) + "\n" == html_report.INTRODUCTION.read_text(encoding="utf-8")
