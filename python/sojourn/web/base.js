@@ -337,11 +337,18 @@ const MOST_ROWS = 1000;
  * @param {string} caption
  */
 function tableOf({ head, rows }, caption) {
-  const top = element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)));
+  // Columns without numbers are aligned to the left.
+  const hasNumbers = (/** @type {number} */ column) =>
+    rows.some((row) => /^[−-]?\d/.test(String(row[column])));
+  const classes = head.map((_, column) => (hasNumbers(column) ? null : "text"));
+  const names = head.map((name, column) =>
+    element("th", { scope: "col", class: classes[column] }, name));
+  const top = element("tr", {}, ...names);
   const body = element("tbody");
   for (const row of rows.slice(0, MOST_ROWS)) {
-    const cells = row.map((cell) => (typeof cell === "number" ? number(cell, 4) : cell));
-    body.append(element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
+    const cells = row.map((cell, column) =>
+      element("td", { class: classes[column] }, typeof cell === "number" ? number(cell, 4) : cell));
+    body.append(element("tr", {}, ...cells));
   }
   const rest = rows.length - MOST_ROWS;
   if (rest > 0) body.append(element("tr", {}, element("td", {}, `and ${number(rest)} more rows`)));
