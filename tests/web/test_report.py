@@ -192,7 +192,7 @@ def test_tabs_show_picture_table_and_scenarios_by_keys(
 
 def test_all_figures_are_drawn_before_printing(report: Path, open_page: OpenPage) -> None:
     page = open_page(report)
-    page.page.wait_for_timeout(300)
+    page.page.wait_for_timeout(1000)
     page("dispatchEvent(new Event('beforeprint'))")
     page.wait_until(f"document.querySelectorAll('.figure canvas').length === {COPIES}")
     assert page("document.documentElement.dataset.theme") == "light"

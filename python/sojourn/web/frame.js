@@ -223,7 +223,7 @@ class Frame {
     return {
       width: Math.max(this.plot.clientWidth, 50), height,
       legend: { show: false },
-      padding: [12, 18, hasAxisBelow === false ? 4 : 0, 0],
+      padding: [12, 24, hasAxisBelow === false ? 4 : 0, 0],
       scales: {
         x: { time: false, distr: numbers[x.scale ?? "linear"], asinh: 1, range: () => this.range.x },
         y: { distr: numbers[y.scale ?? "linear"], asinh: 1, range: () => this.range.y },
@@ -252,9 +252,10 @@ class Frame {
   #drawLayers(chart) {
     const pen = new Pen(chart);
     const { context } = pen;
+    const layers = [...this.options.layers()];
     const selection = this.selected;
-    const layers = this.options.layers();
-    for (const layer of selection ? [...layers, () => drawBox(pen, selection)] : layers) {
+    if (selection) layers.push(() => drawBox(pen, selection));
+    for (const layer of layers) {
       context.save();
       if (!layer.isUnclipped) {
         context.beginPath();

@@ -230,9 +230,10 @@ document.querySelectorAll(".shown").forEach((place) => addFigure(/** @type {HTML
 const filter = addFilter();
 addEventListener("hashchange", land);
 land();
-// All pictures are inflated in time for printing, which does not wait.
-const allIds = [...undrawn.keys()].map((place) => /** @type {HTMLElement} */ (place).dataset.id ?? "");
-requestIdleCallback(async () => {
-  for (const id of allIds) if (id && hasBlock(`${id}.drawn`)) await readPicture(id);
-});
+// All pictures are inflated after the first view, in time for printing, which does not wait.
+setTimeout(async () => {
+  for (const { id } of document.querySelectorAll(".figure")) {
+    if (hasBlock(`${id}.drawn`)) await readPicture(id);
+  }
+}, 500);
 addEventListener("beforeprint", () => [...undrawn.keys()].forEach(drawNow));
