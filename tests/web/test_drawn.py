@@ -86,6 +86,12 @@ def test_rules_spans_and_texts_keep_their_places() -> None:
     assert (inside["x"], inside["y"]) == (5, 1)
 
 
+def test_an_axis_that_is_linear_near_zero_has_its_threshold() -> None:
+    table = TABLE.select("scheme", "value", time_s="load").drop_nans()
+    shown = panel(lambda axes: plot.series(axes, table, log=True))
+    assert (shown["y"]["scale"], shown["y"]["threshold"]) == ("symlog", 1)
+
+
 def test_panels_take_the_names_that_their_row_shares() -> None:
     with plot.canvas(1, 2) as (picture, axes):
         for each in axes:

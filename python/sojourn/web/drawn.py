@@ -93,8 +93,8 @@ def _axis(axes: Axes, axis: Axis, limits: Sequence[float]) -> dict[str, Any]:
         "scale": axis.get_scale(),
         "range": _rounded(np.sort(np.array(limits, float))),
     }
-    if limits[0] > limits[1]:
-        shown["reversed"] = True
+    if shown["scale"] == "symlog":
+        shown["threshold"] = axis.get_transform().linthresh  # type: ignore[attr-defined]
     if not axes.axison:
         return shown | {"name": "", "ticks": []}
     if isinstance(axis.get_major_locator(), FixedLocator):

@@ -62,10 +62,12 @@ function entriesOf(panels) {
   const entries = new Map();
   const marks = panels.flatMap((panel) => panel.marks);
   for (const mark of marks) {
-    if (!mark.name || mark.published || entries.has(mark.name)) continue;
-    const isLine = mark.kind === "line" && mark.width > 0;
+    if (!mark.name || mark.published) continue;
+    const isLine = (mark.kind === "line" && mark.width > 0) || mark.kind === "rule";
+    // A line replaces its band, which lies behind it.
+    if (entries.has(mark.name) && (!isLine || entries.get(mark.name)?.swatch !== "box")) continue;
     /** @type {Swatch} */
-    const swatch = isLine || mark.kind === "rule" ? (mark.dash.length ? "dashed" : "line") : "box";
+    const swatch = isLine ? (mark.dash.length ? "dashed" : "line") : "box";
     entries.set(mark.name, { name: mark.name, colour: mark.colour, swatch });
   }
   if (marks.some((mark) => mark.published)) {

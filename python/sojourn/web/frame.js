@@ -3,15 +3,6 @@
 // uPlot draws axes and follows the pointer. All marks are layers: functions that draw on its canvas.
 
 /**
- * @typedef {object} Axis
- * @property {string} name what it measures, with its unit
- * @property {"linear" | "log" | "symlog"} [scale]
- * @property {[number, number]} range interval that is shown first, and again by `showAll`
- * @property {(value: number) => string} [format] of its ticks
- * @property {{at: number, text: string}[]} [ticks] in place of numbers
- */
-
-/**
  * Points that the pointer and the arrow keys find.
  * @typedef {object} Marks
  * @property {Numbers} x
@@ -208,11 +199,9 @@ class Frame {
     /** @param {"x" | "y"} side @param {Axis} axis */
     const ticksOf = (side, axis) => ({
       stroke, font, grid: lines, ticks: { show: false }, gap: 4,
-      ...(axis.ticks || axis.scale === "log"
+      ...(axis.ticks || (axis.scale ?? "linear") !== "linear"
         ? {
-          splits: () => axis.ticks
-            ? axis.ticks.map((tick) => tick.at).filter((at) => contains(this.range[side], at))
-            : logTicks(...this.range[side], this.#room(side)),
+          splits: () => ticksIn(axis, this.range[side], this.#room(side)),
           filter: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits,
         }
         : {}),
@@ -225,8 +214,8 @@ class Frame {
       legend: { show: false },
       padding: [12, 24, hasAxisBelow === false ? 4 : 0, 0],
       scales: {
-        x: { time: false, distr: numbers[x.scale ?? "linear"], asinh: 1, range: () => this.range.x },
-        y: { distr: numbers[y.scale ?? "linear"], asinh: 1, range: () => this.range.y },
+        x: { time: false, distr: numbers[x.scale ?? "linear"], asinh: x.threshold ?? 1, range: () => this.range.x },
+        y: { distr: numbers[y.scale ?? "linear"], asinh: y.threshold ?? 1, range: () => this.range.y },
       },
       axes: [
         hasAxisBelow === false
@@ -547,61 +536,6 @@ class Frame {
   #room(side) {
     return side === "x" ? (this.plot.clientWidth - 60) / 55 : (this.options.height - 40) / 24;
   }
-}
-
-/** @param {Axis} axis */
-const lineCount = (axis) => Math.max(1, ...(axis.ticks ?? []).map((tick) => tick.text.split("\n").length));
-
-/**
- * Returns the function from values to even steps of an axis, and its inverse.
- * @param {Axis} axis
- * @returns {[(value: number) => number, (step: number) => number]}
- */
-function scaleOf(axis) {
-  if (axis.scale === "log") return [Math.log10, (step) => 10 ** step];
-  if (axis.scale === "symlog") return [Math.asinh, Math.sinh];
-  return [(value) => value, (step) => step];
-}
-
-/**
- * Returns ticks at 1, 2 and 5 times powers of ten, at most `room`; a short range has even ticks.
- * @param {number} low
- * @param {number} high
- * @param {number} room
- */
-function logTicks(low, high, room) {
-  const first = Math.floor(Math.log10(low));
-  const last = Math.ceil(Math.log10(high));
-  for (const factors of [[1, 2, 5], [1, 3], [1]]) {
-    const ticks = [];
-    for (let power = first; power <= last; power += 1) {
-      for (const factor of factors) ticks.push(Number(`${factor}e${power}`));
-    }
-    const inside = ticks.filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
-    if (inside.length < 2 && factors.length === 3) break;
-    if (inside.length <= room) return inside;
-    if (factors.length === 1) {
-      const every = Math.ceil(inside.length / room);
-      return inside.filter((_, index) => index % every === 0);
-    }
-  }
-  const rough = (high - low) / Math.max(room, 2);
-  const unit = 10 ** Math.floor(Math.log10(rough));
-  const step = unit * ([1, 2, 5, 10].find((factor) => factor * unit >= rough) ?? 10);
-  const count = Math.floor(high / step) - Math.ceil(low / step) + 1;
-  return Array.from({ length: count }, (_, index) => (Math.ceil(low / step) + index) * step);
-}
-
-/**
- * Returns the width of a vertical axis with these ticks.
- * @param {any} chart
- * @param {string[] | null} values
- */
-function widthOf(chart, values) {
-  if (!values) return 30;
-  chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  const widest = Math.max(0, ...values.map((text) => chart.ctx.measureText(text).width));
-  return Math.ceil(widest / devicePixelRatio) + 10;
 }
 
 /**

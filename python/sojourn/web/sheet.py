@@ -11,7 +11,7 @@ from markupsafe import Markup
 FOLDER = Path(__file__).parent
 
 STYLES = ("vendor/uPlot.min.css", "base.css")
-SCRIPTS = ("vendor/uPlot.iife.min.js", "base.js", "layers.js", "frame.js")
+SCRIPTS = ("vendor/uPlot.iife.min.js", "base.js", "layers.js", "axes.js", "frame.js")
 """Scripts of every page; they are one module, so that equal names are an error."""
 
 
