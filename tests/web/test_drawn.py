@@ -65,7 +65,8 @@ def test_bars_have_their_heights_and_positions() -> None:
     assert [tick["text"] for tick in shown["x"]["ticks"]] == ["at\n0.2", "at\n0.8"]
     intervals = of_kind(shown, "intervals")
     assert intervals[0]["high"] == [1.75, 3.5]
-    assert [mark["text"] for mark in of_kind(shown, "text")] == ["1.5", "3.0", "1.2"]
+    texts = [(mark["text"], mark["name"]) for mark in of_kind(shown, "text")]
+    assert texts == [("1.5", "DCTCP"), ("3.0", "DCTCP"), ("1.2", "TIMELY")]
 
 
 def test_rules_spans_and_texts_keep_their_places() -> None:

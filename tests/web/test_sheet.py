@@ -138,6 +138,7 @@ def test_a_range_is_selected_by_keys_and_by_dragging(
     box = page("frames[1].selected")
     assert box["x"][0] < box["x"][1]
     assert box["y"][0] < box["y"][1]
+    assert page("frames[0].range.x") == [8, 1e7], "the other frame is not dragged"
     # Without a function for selections, dragging zooms.
     area = page.page.locator(".plot").first.bounding_box()
     mouse.move(area["x"] + 200, area["y"] + 60)

@@ -345,7 +345,10 @@ def _name(artist: Any) -> str:
 
 
 def _name_after_colours(marks: list[Mark]) -> None:
-    """Give marks without a name, and published marks, the name of the scheme of their colour."""
+    """Give marks without a name, and published marks, the name of the scheme of their colour.
+
+    The value of a bar has the name of the bar, and is hidden with it.
+    """
     schemes: dict[str, str] = {}
     for mark in marks:
         is_scheme = mark["kind"] in ("line", "boxes") and not mark.get("published")
@@ -356,6 +359,20 @@ def _name_after_colours(marks: list[Mark]) -> None:
             mark["name"] = schemes.get(mark["colour"], mark["name"])
         elif not mark["name"] and mark["kind"] in ("line", "band", "intervals"):
             mark["name"] = schemes.get(mark["colour"], "")
+        elif mark["kind"] == "text":
+            mark["name"] = _bar_at(marks, mark["x"])
+
+
+def _bar_at(marks: Iterable[Mark], x: float) -> str:
+    """Return the scheme of the only bar at a place, whose value a text there is; or no name."""
+    names = {
+        mark["name"]
+        for mark in marks
+        if mark["kind"] == "boxes" and not mark.get("published")
+        for left, right in zip(mark["left"], mark["right"], strict=True)
+        if left <= x <= right
+    }
+    return names.pop() if len(names) == 1 else ""
 
 
 def _is_empty(mark: Mark) -> bool:

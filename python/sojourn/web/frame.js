@@ -34,8 +34,11 @@
  * @property {boolean} [hasAxisBelow] false: without ticks and name of the horizontal axis
  */
 
+/** Least length of a drag, and greatest distance of a mark from the pointer, in CSS pixels. */
 const SMALLEST_DRAG = 4;
 const REACH = 24;
+/** Numbers of scales in uPlot. */
+const DISTRIBUTIONS = { linear: 1, log: 3, symlog: 4 };
 /** @type {Map<string, Set<Frame>>} */
 const frameGroups = new Map();
 /** @type {Frame | null} the frame whose tip is shown */
@@ -192,7 +195,6 @@ class Frame {
 
   #chartOptions() {
     const { x, y, height, left, direction, together, hasAxisBelow } = this.options;
-    const both = direction !== "x";
     const stroke = () => css("--soft");
     const lines = { stroke: () => css("--grid"), width: 1 };
     const font = "12px system-ui, sans-serif";
@@ -208,15 +210,17 @@ class Frame {
       values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map((value) =>
         axis.ticks?.find((tick) => tick.at === value)?.text ?? axis.format?.(value) ?? number(value)),
     });
-    const numbers = { log: 3, symlog: 4, linear: 1 };
+    /** @param {"x" | "y"} side @param {Axis} axis */
+    const scaleOn = (side, { scale = "linear", threshold = 1 }) => ({
+      time: false, distr: DISTRIBUTIONS[scale], asinh: threshold, range: () => this.range[side],
+    });
+    const cursorOnly = (/** @type {string} */ event) => event === "mousemove" || event === "mouseleave";
+    const sync = { key: together, scales: ["x", null], filters: { pub: cursorOnly, sub: cursorOnly } };
     return {
       width: Math.max(this.plot.clientWidth, 50), height,
       legend: { show: false },
       padding: [12, 24, hasAxisBelow === false ? 4 : 0, 0],
-      scales: {
-        x: { time: false, distr: numbers[x.scale ?? "linear"], asinh: x.threshold ?? 1, range: () => this.range.x },
-        y: { distr: numbers[y.scale ?? "linear"], asinh: y.threshold ?? 1, range: () => this.range.y },
-      },
+      scales: { x: scaleOn("x", x), y: scaleOn("y", y) },
       axes: [
         hasAxisBelow === false
           ? { ...ticksOf("x", x), size: 0, values: () => [] }
@@ -226,9 +230,9 @@ class Frame {
       series: [{}, { paths: () => null, points: { show: false } }],
       cursor: {
         x: true, y: false, points: { show: false },
-        drag: { x: true, y: both, uni: 12, setScale: false, dist: SMALLEST_DRAG },
+        drag: { x: true, y: direction !== "x", uni: 12, setScale: false, dist: SMALLEST_DRAG },
         bind: { dblclick: () => () => this.showAll() },
-        ...(together ? { sync: { key: together, setSeries: false, scales: ["x", null] } } : {}),
+        ...(together ? { sync } : {}),
       },
       hooks: {
         draw: [(/** @type {any} */ chart) => this.#drawLayers(chart)],
@@ -261,10 +265,9 @@ class Frame {
     if (width < SMALLEST_DRAG && height < SMALLEST_DRAG) return;
     /** @type {Box} */
     const box = { x: this.#interval("x", left, width) };
-    const isAcross = this.options.direction === "x" || height >= this.chart.over.clientHeight;
-    const isUp = width >= this.chart.over.clientWidth;
-    if (!isAcross) box.y = this.#interval("y", top + height, -height);
-    if (isUp) delete box.x;
+    const hasAllHeight = this.options.direction === "x" || height >= this.chart.over.clientHeight;
+    if (!hasAllHeight) box.y = this.#interval("y", top + height, -height);
+    if (width >= this.chart.over.clientWidth) delete box.x;
     this.chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     this.wasDragged = true;
     if (this.options.select) this.select(box);
