@@ -232,6 +232,18 @@ def test_the_report_contains_claims_numbers_and_commands(made: Path) -> None:
         assert expected in text
 
 
+@pytest.mark.parametrize("content", [None, '{"panels": [{}], "unknown": ["Wedge"]}'])
+def test_the_report_shows_the_picture_of_a_figure_without_data(
+    content: str | None, made: Path
+) -> None:
+    (made / "t1.drawn.json").unlink()
+    if content:
+        (made / "t1.drawn.json").write_text(content)
+    page = write_report(made).read_text(encoding="utf-8")
+    assert 'id="block-t1.svg"' in page
+    assert 'id="block-t1.drawn"' not in page
+
+
 def test_a_report_without_figures_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="contains no figures"):
         write_report(tmp_path)

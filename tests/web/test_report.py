@@ -174,6 +174,10 @@ def test_tabs_show_picture_table_and_scenarios_by_keys(
     page.page.locator("#t1 [role=tab]").first.focus()
     page.page.keyboard.press("ArrowRight")
     page.wait_until("document.querySelector('#t1 img')?.naturalWidth > 100")
+    alternative = page("document.querySelector('#t1 img').alt")
+    assert alternative.startswith(
+        "Mean slowdown against load. mean slowdown against load. Claims: 2"
+    )
     page.page.keyboard.press("ArrowRight")
     page.wait_until("document.querySelector('#t1 .shown table') !== null")
     result = FigureResult.read(made / "t1.json")

@@ -103,7 +103,7 @@ def render(
             for result in figures
             for claim in result.claims
         },
-        "alternatives": {result.id: alternative(result) for result in figures},
+        "alternatives": {result.id: alternative(result, panels[result.id]) for result in figures},
         "heights": {name: _height(panels[name]) for name in panels},
         "grids": {name: _grid(panels[name]) for name in panels},
         "introduction_command": INTRODUCTION_COMMAND,
@@ -124,13 +124,19 @@ def anchor(figure: str, statement: str) -> str:
     return f"{figure}-{hashlib.sha256(statement.encode()).hexdigest()[:6]}"
 
 
-def alternative(result: FigureResult) -> str:
-    """Return the text in place of a figure's picture: its title, and its verdicts."""
+def alternative(result: FigureResult, panels: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text in place of a figure's picture: its title, axes and verdicts."""
+    axes = dict.fromkeys(
+        f"{panel['y']['name']} against {panel['x']['name']}"
+        for panel in panels
+        if panel["y"]["name"] and panel["x"]["name"]
+    )
     counts = recorded.tally(result.claims)
     verdicts = [
         f"{sum(words[word] for words in counts.values())} {word}" for word in recorded.WORDS
     ]
-    return f"{result.title}. Claims: {', '.join(verdicts)}."
+    shown = f" {'; '.join(axes)}." if axes else ""
+    return f"{result.title}.{shown} Claims: {', '.join(verdicts)}."
 
 
 def _panels(texts: Mapping[str, str]) -> list[dict[str, Any]]:
