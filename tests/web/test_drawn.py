@@ -10,7 +10,7 @@ import pytest
 
 from sojourn import cli, plot
 from sojourn.figures import html_report
-from sojourn.web import drawn, sheet
+from sojourn.web import drawn
 
 TABLE = pl.DataFrame(
     {
@@ -23,17 +23,17 @@ TABLE = pl.DataFrame(
 )
 
 
-def panel(draw: Any) -> dict[str, Any]:
+def panel(draw: Any) -> drawn.Panel:
     with plot.canvas() as (picture, axes):
         draw(axes)
         found = drawn.of(picture)
-    assert found["unknown"] == []
-    (only,) = found["panels"]
-    return dict(only)
+    assert found.unknown == []
+    (only,) = found.panels
+    return only
 
 
-def of_kind(shown: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [mark for mark in shown["marks"] if mark["kind"] == kind]
+def of_kind(shown: drawn.Panel, kind: str) -> list[dict[str, Any]]:
+    return [mark for mark in shown.marks if mark["kind"] == kind]
 
 
 def test_lines_have_the_values_intervals_and_names_of_the_table() -> None:
@@ -43,8 +43,8 @@ def test_lines_have_the_values_intervals_and_names_of_the_table() -> None:
             axes, TABLE, published=published, unit="ms", labels=("load", "FCT"), log=True
         )
     )
-    assert (shown["x"]["name"], shown["y"]["name"]) == ("load", "FCT (ms)")
-    assert (shown["x"]["scale"], shown["y"]["scale"]) == ("linear", "log")
+    assert (shown.x.name, shown.y.name) == ("load", "FCT (ms)")
+    assert (shown.x.scale, shown.y.scale) == ("linear", "log")
     dctcp, timely, published_dctcp, published_timely = of_kind(shown, "line")
     assert (dctcp["name"], dctcp["x"], dctcp["y"]) == ("DCTCP", [0.2, 0.8], [1500, 3000])
     assert (timely["name"], timely["x"], timely["y"]) == ("TIMELY", [0.2], [1250])
@@ -62,7 +62,7 @@ def test_bars_have_their_heights_and_positions() -> None:
     boxes = {mark["name"]: mark for mark in of_kind(shown, "boxes")}
     assert boxes["DCTCP"]["top"] == [1.5, 3]
     assert boxes["DCTCP"]["bottom"] == [0, 0]
-    assert [tick["text"] for tick in shown["x"]["ticks"]] == ["at\n0.2", "at\n0.8"]
+    assert [tick.text for tick in shown.x.ticks or []] == ["at\n0.2", "at\n0.8"]
     intervals = of_kind(shown, "intervals")
     assert intervals[0]["high"] == [1.75, 3.5]
     texts = [(mark["text"], mark["name"]) for mark in of_kind(shown, "text")]
@@ -90,7 +90,7 @@ def test_rules_spans_and_texts_keep_their_places() -> None:
 def test_an_axis_that_is_linear_near_zero_has_its_threshold() -> None:
     table = TABLE.select("scheme", "value", time_s="load").drop_nans()
     shown = panel(lambda axes: plot.series(axes, table, log=True))
-    assert (shown["y"]["scale"], shown["y"]["threshold"]) == ("symlog", 1)
+    assert (shown.y.scale, shown.y.threshold) == ("symlog", 1)
 
 
 def test_panels_take_the_names_that_their_row_shares() -> None:
@@ -99,14 +99,14 @@ def test_panels_take_the_names_that_their_row_shares() -> None:
             each.plot([1, 2], [1, 2])
         axes[0].set_ylabel("rate")
         found = drawn.of(picture)
-    assert [item["y"]["name"] for item in found["panels"]] == ["rate", "rate"]
-    assert [item["column"] for item in found["panels"]] == [0, 1]
+    assert [item.y.name for item in found.panels] == ["rate", "rate"]
+    assert [item.column for item in found.panels] == [0, 1]
 
 
 def test_an_unknown_artist_is_named() -> None:
     with plot.canvas() as (picture, axes):
         axes.pie([1, 2])
-        assert drawn.of(picture)["unknown"] == ["Wedge"]
+        assert drawn.of(picture).unknown == ["Wedge"]
 
 
 def test_long_lines_keep_their_extremes() -> None:
@@ -121,11 +121,11 @@ def test_long_lines_keep_their_extremes() -> None:
 def test_the_picture_of_the_head_is_that_of_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pictures: list[dict[str, Any]] = []
+    pictures: list[drawn.Picture] = []
     monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(drawn.of(picture)))
     _, *arguments = html_report.INTRODUCTION_COMMAND.split()
     assert cli.invoke([*arguments, "--out", str(tmp_path)]) == 0
     (picture,) = pictures
     if os.environ.get("UPDATE_SNAPSHOTS"):
-        html_report.INTRODUCTION.write_text(sheet.as_json(picture) + "\n", encoding="utf-8")
-    assert sheet.as_json(picture) + "\n" == html_report.INTRODUCTION.read_text(encoding="utf-8")
+        html_report.INTRODUCTION.write_text(drawn.as_json(picture), encoding="utf-8")
+    assert drawn.as_json(picture) == html_report.INTRODUCTION.read_text(encoding="utf-8")

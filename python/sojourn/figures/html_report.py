@@ -21,6 +21,7 @@ from sojourn.base.errors import FileError
 from sojourn.base.messages import natural_key
 from sojourn.figures import recorded
 from sojourn.figures.figure import FigureResult, Paper
+from sojourn.scenario.typed import read_json, typed
 from sojourn.web import columns, drawn, sheet
 
 SCRIPTS = ("figure.js", "report.js")
@@ -89,7 +90,7 @@ def render(
     `folder` is the folder of the figures' files, relative to the page.
     """
     texts = {"introduction": {"drawn": INTRODUCTION.read_text(encoding="utf-8")}, **blocks}
-    panels = {name: _panels(kinds) for name, kinds in texts.items()}
+    pictures = {name: _picture_data(kinds.get("drawn")) for name, kinds in texts.items()}
     values = {
         "title": "Sojourn: figures and claims",
         "figures": figures,
@@ -103,9 +104,9 @@ def render(
             for result in figures
             for claim in result.claims
         },
-        "alternatives": {result.id: alternative(result, panels[result.id]) for result in figures},
-        "heights": {name: _height(panels[name]) for name in panels},
-        "grids": {name: _grid(panels[name]) for name in panels},
+        "alternatives": {result.id: alternative(result, pictures[result.id]) for result in figures},
+        "heights": {name: _height(picture) for name, picture in pictures.items()},
+        "grids": {name: _grid(picture) for name, picture in pictures.items()},
         "introduction_command": INTRODUCTION_COMMAND,
         "folder": folder,
         "version": _core.VERSION,
@@ -124,12 +125,12 @@ def anchor(figure: str, statement: str) -> str:
     return f"{figure}-{hashlib.sha256(statement.encode()).hexdigest()[:6]}"
 
 
-def alternative(result: FigureResult, panels: Iterable[Mapping[str, Any]]) -> str:
+def alternative(result: FigureResult, picture: drawn.Picture) -> str:
     """Return the text in place of a figure's picture: its title, axes and verdicts."""
     axes = dict.fromkeys(
-        f"{panel['y']['name']} against {panel['x']['name']}"
-        for panel in panels
-        if panel["y"]["name"] and panel["x"]["name"]
+        f"{panel.y.name} against {panel.x.name}"
+        for panel in picture.panels
+        if panel.y.name and panel.x.name
     )
     counts = recorded.tally(result.claims)
     verdicts = [
@@ -139,22 +140,23 @@ def alternative(result: FigureResult, panels: Iterable[Mapping[str, Any]]) -> st
     return f"{result.title}.{shown} Claims: {', '.join(verdicts)}."
 
 
-def _panels(texts: Mapping[str, str]) -> list[dict[str, Any]]:
-    panels: list[dict[str, Any]] = json.loads(texts["drawn"])["panels"] if "drawn" in texts else []
-    return panels
+def _picture_data(text: str | None) -> drawn.Picture:
+    """Return the data of a picture from a text of `_drawn`; an empty picture if it is missing."""
+    return typed(drawn.Picture, json.loads(text), "") if text else drawn.Picture([], [])
 
 
-def _height(panels: Sequence[Mapping[str, Any]]) -> int:
-    return HEIGHTS_PX[len(panels) > 1]
+def _height(picture: drawn.Picture) -> int:
+    return HEIGHTS_PX[len(picture.panels) > 1]
 
 
-def _grid(panels: Sequence[Mapping[str, Any]]) -> str:
+def _grid(picture: drawn.Picture) -> str:
     """Return the style that reserves the height of a figure, so that links land where they lead."""
-    rows = 1 + max((panel["row"] for panel in panels), default=0)
-    across = 1 + max((panel["column"] for panel in panels), default=0)
+    panels = picture.panels
+    rows = 1 + max((panel.row for panel in panels), default=0)
+    across = 1 + max((panel.column for panel in panels), default=0)
     # A panel's title, the names of its axes, and the gap to the next panel.
-    names = 4.3 if any(panel["title"] for panel in panels) else 2.9
-    height = f"calc({_height(panels)}px + {names}rem)"
+    names = 4.3 if any(panel.title for panel in panels) else 2.9
+    height = f"calc({_height(picture)}px + {names}rem)"
     return f"--rows:{rows};--panels:{max(len(panels), 1)};--columns:{across};--height:{height}"
 
 
@@ -210,12 +212,8 @@ def _read(file: Path) -> str:
 def _drawn(file: Path) -> dict[str, str]:
     """Return the data of a picture; nothing if it lacks artists."""
     text = _read(file)
-    try:
-        picture = json.loads(text)
-        is_complete = bool(picture["panels"]) and not picture["unknown"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise FileError(f"{file}: not the data of a picture") from None
-    return {"drawn": text} if is_complete else {}
+    picture = read_json(file, drawn.Picture)
+    return {} if picture.unknown else {"drawn": text}
 
 
 def _picture(file: Path) -> str:

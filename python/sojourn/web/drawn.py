@@ -7,6 +7,7 @@ one scheme have its name; published marks are hollow.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection, PathCollection
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.container import BarContainer, ErrorbarContainer
@@ -51,60 +51,107 @@ UPRIGHT = {
 """Alignments of text that is turned to the left by a quarter, by those of upright text."""
 
 Mark = dict[str, Any]
+"""Mark with its `kind`; positions are lists, in which null is a missing number."""
+
 Floats = npt.NDArray[np.float64]
 
 
-def write(picture: Figure, stem: Path) -> None:
+@dataclass(frozen=True)
+class Tick:
+    """Named position on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass
+class PanelAxis:
+    """Axis of a panel."""
+
+    name: str
+    scale: str
+    range: tuple[float, float]
+    ticks: list[Tick] | None = None
+    """Ticks that the figure chose; the page chooses others."""
+    threshold: float = 1.0
+    """Value below which a `symlog` axis is nearly linear."""
+
+
+@dataclass
+class Panel:
+    """Axes of a picture with their marks, and their place in the grid."""
+
+    title: str
+    row: int
+    column: int
+    x: PanelAxis
+    y: PanelAxis
+    marks: list[Mark]
+
+
+@dataclass
+class Picture:
+    """Content of `ID.drawn.json`."""
+
+    panels: list[Panel]
+    unknown: list[str]
+    """Kinds of artists that the panels lack."""
+
+
+def write(figure: Figure, stem: Path) -> None:
     """Write the data of a picture to `stem.drawn.json`."""
-    files.write_text(stem.with_name(stem.name + SUFFIX), sheet.as_json(of(picture)) + "\n")
+    files.write_text(stem.with_name(stem.name + SUFFIX), as_json(of(figure)))
 
 
-def of(picture: Figure) -> dict[str, Any]:
-    """Return the panels of a picture, and under `unknown` the kinds of artists they lack."""
+def as_json(picture: Picture) -> str:
+    """Return the content of the file of a picture."""
+    return sheet.as_json(asdict(picture)) + "\n"
+
+
+def of(figure: Figure) -> Picture:
+    """Return the data of a picture."""
     unknown: list[str] = []
-    panels = [_panel(axes, unknown) for axes in picture.axes]
+    panels = [_panel(axes, unknown) for axes in figure.axes]
     for panel in panels:
         # In a grid with equal axes only the outer panels have names.
-        for side, place in (("x", "column"), ("y", "row")):
-            if not panel[side]["name"] and "ticks" not in panel[side]:
-                names = [other[side]["name"] for other in panels if other[place] == panel[place]]
-                panel[side]["name"] = next(filter(None, names), "")
-    return {"panels": panels, "unknown": sorted(set(unknown))}
+        _share_name(panel.x, [other.x for other in panels if other.column == panel.column])
+        _share_name(panel.y, [other.y for other in panels if other.row == panel.row])
+    return Picture(panels, sorted(set(unknown)))
 
 
-def _panel(axes: Axes, unknown: list[str]) -> dict[str, Any]:
+def _share_name(axis: PanelAxis, others: Iterable[PanelAxis]) -> None:
+    """Give an axis with numbers and without a name that of the others in its row or column."""
+    if not axis.name and axis.ticks is None:
+        axis.name = next((other.name for other in others if other.name), "")
+
+
+def _panel(axes: Axes, unknown: list[str]) -> Panel:
     place = axes.get_subplotspec()
     titles = [axes.get_title(side) for side in ("left", "center", "right")]
     marks = [mark for mark in _marks(axes, unknown) if not _is_empty(mark)]
     _name_after_colours(marks)
-    return {
-        "title": " ".join(filter(None, titles)).replace("\n", " "),
-        "row": place.rowspan.start if place else 0,
-        "column": place.colspan.start if place else 0,
-        "x": _axis(axes, axes.xaxis, axes.get_xlim()),
-        "y": _axis(axes, axes.yaxis, axes.get_ylim()),
-        "marks": marks,
-    }
+    return Panel(
+        title=" ".join(filter(None, titles)).replace("\n", " "),
+        row=place.rowspan.start if place else 0,
+        column=place.colspan.start if place else 0,
+        x=_axis(axes, axes.xaxis, axes.get_xlim()),
+        y=_axis(axes, axes.yaxis, axes.get_ylim()),
+        marks=marks,
+    )
 
 
-def _axis(axes: Axes, axis: Axis, limits: Sequence[float]) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "name": axis.get_label_text().replace("\n", " "),
-        "scale": axis.get_scale(),
-        "range": _rounded(np.sort(np.array(limits, float))),
-    }
-    if shown["scale"] == "symlog":
-        shown["threshold"] = axis.get_transform().linthresh  # type: ignore[attr-defined]
+def _axis(axes: Axes, axis: Any, limits: tuple[float, float]) -> PanelAxis:
+    low, high = sorted(map(_number, limits))
+    shown = PanelAxis(axis.get_label_text().replace("\n", " "), axis.get_scale(), (low, high))
+    if shown.scale == "symlog":
+        shown.threshold = axis.get_transform().linthresh
     if not axes.axison:
-        return shown | {"name": "", "ticks": []}
-    if isinstance(axis.get_major_locator(), FixedLocator):
-        places = np.asarray(axis.get_majorticklocs(), float)
-        texts = axis.get_major_formatter().format_ticks(list(places))
-        shown["ticks"] = [
-            {"at": at, "text": text}
-            for at, text in zip(_rounded(places), texts, strict=True)
-            if text
-        ]
+        shown.name, shown.ticks = "", []
+    elif isinstance(axis.get_major_locator(), FixedLocator):
+        places = list(axis.get_majorticklocs())
+        texts = axis.get_major_formatter().format_ticks(places)
+        named = zip(map(_number, places), texts, strict=True)
+        shown.ticks = [Tick(at, text) for at, text in named if text]
     return shown
 
 
@@ -399,13 +446,13 @@ def _extremes(values: Floats, rows: npt.NDArray[np.intp]) -> tuple[Any, Any]:
     return rows[values[rows].argmin()], rows[values[rows].argmax()]
 
 
-def _rounded(values: Any) -> list[float | int | None]:
+def _rounded(values: Any) -> list[float | None]:
     """Return numbers with few digits; those that are not finite are `None`."""
-    return [_number(value) for value in np.asarray(values, float).tolist()]
+    numbers = np.asarray(values, float).tolist()
+    return [_number(value) if math.isfinite(value) else None for value in numbers]
 
 
-def _number(value: float) -> float | int | None:
-    if not math.isfinite(value):
-        return None
+def _number(value: float) -> float:
+    """Return a number with few digits, an integer if it is whole."""
     short = float(f"{value:.{DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
