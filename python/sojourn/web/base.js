@@ -262,12 +262,10 @@ addEventListener("afterprint", () => applyTheme());
 const KEYS = [
   ["← →", "next point (Shift: ten)"],
   ["↑ ↓", "next scheme, or next value"],
-  ["Enter", "open the point"],
   ["+ − 0", "zoom in, zoom out, show all"],
-  ["[ ]", "begin and end of a range"],
-  ["Esc", "drop the selection"],
+  ["Esc", "hide the value"],
   ["Ctrl and wheel", "zoom; with Shift, move"],
-  ["drag, double click", "select or zoom in; show all"],
+  ["double click", "show all"],
 ];
 
 /**

@@ -222,7 +222,7 @@ async function land() {
   figure.classList.add("landed");
 }
 
-pageButtons(find(".buttons"));
+pageButtons(find(".buttons"), [["drag", "zoom in"]]);
 for (const place of document.querySelectorAll(".copy")) {
   copyButton(/** @type {HTMLElement} */ (place), () => /** @type {HTMLElement} */ (place).dataset.text ?? "");
 }
