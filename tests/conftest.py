@@ -1,6 +1,7 @@
 """Shared elements of tests: small scenarios, a cache per test, and constructed results."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,15 @@ os.environ.pop("COLUMNS", None)
 # The time of an example depends on the load of the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print each reason of skipped tests once, with their number."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    for reason, number in sorted(reasons.items()):
+        terminalreporter.write_line(f"{number} skipped: {reason}")
+
 
 SCENARIO: dict[str, Any] = {
     "topology": {"kind": "dumbbell"},

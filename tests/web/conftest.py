@@ -1,6 +1,6 @@
 """Pages in the system's Chromium, offline.
 
-Tests of pages are skipped where Chromium is not installed; the summary of the tests states it.
+Tests of pages are skipped where Chromium is not installed; the summary states it.
 """
 
 import shutil
