@@ -69,6 +69,12 @@ def test_bars_have_their_heights_and_positions() -> None:
     assert texts == [("1.5", "DCTCP"), ("3.0", "DCTCP"), ("1.2", "TIMELY")]
 
 
+def test_large_clouds_state_how_many_points_are_drawn() -> None:
+    table = pl.DataFrame({"scheme": ["TCP"] * 2000, "x": range(2000), "value": [1.0] * 2000})
+    (cloud,) = of_kind(panel(lambda axes: plot.points(axes, table)), "line")
+    assert (cloud["all"], len(cloud["x"]), cloud["width"]) == (2000, drawn.MOST_POINTS, 0)
+
+
 def test_rules_spans_and_texts_keep_their_places() -> None:
     def draw(axes: Any) -> None:
         axes.set_xlim(0, 10)

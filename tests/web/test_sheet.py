@@ -114,6 +114,24 @@ def test_marks_are_found_by_keys_alone(demo: Path, open_page: Callable[..., Any]
     assert page("frames[0].range.x") == before
 
 
+def test_the_wheel_zooms_with_control_or_in_a_focused_plot(
+    demo: Path, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(demo)
+    area = page.page.locator(".plot").first.bounding_box()
+    mouse = page.page.mouse
+    mouse.move(area["x"] + 300, area["y"] + 80)
+    mouse.wheel(0, -200)
+    assert page("frames[0].range.x") == [8, 1e7], "the page scrolls"
+    page.page.keyboard.down("Control")
+    mouse.wheel(0, -200)
+    page.wait_until("frames[0].range.x[0] > 8")
+    page.page.keyboard.up("Control")
+    page.page.locator(".plot").first.press("0")
+    mouse.wheel(0, -200)
+    page.wait_until("frames[0].range.x[0] > 8")
+
+
 def test_a_range_is_selected_by_keys_and_by_dragging(
     demo: Path, open_page: Callable[..., Any]
 ) -> None:

@@ -24,6 +24,9 @@ function drawFigure(parent, { panels }, title, height) {
   const foot = element("div", { class: "row" });
   const hidden = legend(foot, entries, () => frames.forEach((frame) => frame.draw()));
   if (panels.some(canSwitchScale)) foot.append(scaleButton());
+  const clouds = panels.flatMap((panel) => panel.marks).filter((mark) => mark.all > mark.x.length);
+  const [drawn, all] = [clouds.map((mark) => mark.x.length), clouds.map((mark) => mark.all)].map(sum);
+  if (all) foot.append(element("span", { class: "soft" }, `${number(drawn)} of ${number(all)} points drawn`));
   parent.append(foot);
   drawPanels();
   return () => frames.forEach((frame) => frame.remove());
@@ -204,6 +207,9 @@ function marksOf(panel, isShown) {
 
 /** @param {Mark} mark */
 const groupOf = (mark) => (mark.published ? `${mark.name}, published`.replace(/^, /, "") : mark.name);
+
+/** @param {number[]} values */
+const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /** @param {number} low @param {number} high @param {string} scale */
 const middle = (low, high, scale) => scale === "log" && low > 0 ? Math.sqrt(low * high) : (low + high) / 2;
