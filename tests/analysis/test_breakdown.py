@@ -153,10 +153,16 @@ def test_a_comparison_contains_parts_of_times_and_of_differences(runs: list[sojo
     varied = {"transport": ["dctcp", "timely"]}
     base = {name: value for name, value in BASE.items() if name != "account"}
     table, compared = comparison.compare(base, varied, seeds=4, account=True)
-    usual, parts = comparison.split_parts(table)
+    usual = comparison.without_parts(table)
     assert usual.equals(comparison.compare(base, varied, seeds=4)[0])
     means = accounts.by_size(runs)
-    assert parts.select(means.columns).equals(means)
+    assert comparison.parts_of(table, comparison.FCT_PARTS).select(means.columns).equals(means)
+    slowdowns = comparison.parts_of(table, comparison.SLOWDOWN_PARTS)
+    (of_all,) = slowdowns.filter(transport="dctcp", metric=TOTAL, size="all")["value"]
+    all_flows = {"transport": "dctcp", "size": "all", "class": "all"}
+    assert of_all == pytest.approx(metrics.at(usual, metric="slowdown mean", **all_flows))
+    parts = slowdowns.filter(pl.col("metric").is_in(PARTS), transport="dctcp", size="all")
+    assert parts["value"].sum() == pytest.approx(of_all)
     paired = pairs.ratios(compared, by="transport")
     differences = accounts.differences(compared, "transport")
     lines = paired_tables.sentences(paired, "transport", differences)
@@ -245,7 +251,7 @@ def test_a_comparison_with_breakdowns_has_tables_and_bars_for_classes(
     classes: list[sojourn.Run], tmp_path: Path
 ) -> None:
     table, _ = comparison.compare(TWO_CLASSES, {"transport": ["dctcp", "timely"]}, account=True)
-    _, parts = comparison.split_parts(table)
+    parts = comparison.parts_of(table, comparison.FCT_PARTS)
     means = accounts.by_size(classes)
     assert parts.select(means.columns).equals(means)
     titles = [
@@ -476,7 +482,9 @@ def test_results_without_breakdowns_are_an_error() -> None:
 def test_the_sentence_names_the_largest_part_of_the_excess(runs: list[sojourn.Run]) -> None:
     lines = tables.sentences(runs, ["transport"])
     assert len(lines) == 4, "two schemes, two sizes"
-    assert lines[0].startswith("dctcp: flows ≤ 100 KB take ")
+    mean = metrics.measure(runs, slowdown=metrics.slowdown("mean", metrics.BUCKETS[1]))
+    dctcp = metrics.at(metrics.across_seeds(mean), transport="dctcp", metric="slowdown")
+    assert lines[0].startswith(f"dctcp: flows ≤ 100 KB have a mean slowdown of {dctcp:#.3g}; ")
     assert "of the excess is cross-traffic queueing (" in lines[0]
     assert lines[0].endswith("% of it in switches of the forward path")
 
@@ -609,7 +617,7 @@ def test_explain_compares_ideals_and_transports(
     assert cli.invoke(["explain", "one.toml", *vary]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "100% of the excess is sharing (waits while the ideal serves other flows)" in printed
-    assert "alone: flows ≤ 100 KB take 1.00 times the ideal FCT" in printed
+    assert "alone: flows ≤ 100 KB have a mean slowdown of 1.00" in printed
     assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
     assert "is sharing" in capsys.readouterr().out
     text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')
@@ -713,7 +721,7 @@ def test_explain_begins_with_its_conclusion_and_names_candidates_for_chains(
     assert cli.invoke(["explain", "one.toml", *vary, "--seeds", "2"]) == 0
     printed = capsys.readouterr().out
     lines = printed.splitlines()
-    assert lines[0].startswith("dctcp: flows ≤ 100 KB take ")
+    assert lines[0].startswith("dctcp: flows ≤ 100 KB have a mean slowdown of ")
     assert lines.count("mean FCT by cause") == 1
     assert "cross-traffic queueing: queueing in ports behind packets of other flows" in lines
     title = "flows with the largest excess over the ideal FCT (seed 1)"

@@ -201,19 +201,23 @@ def by_size(
     buckets: Iterable[Bucket] | None = None,
     *,
     excess: bool = False,
+    slowdowns: bool = False,
 ) -> pl.DataFrame:
     """Return the mean parts of flows of each size and class, over seeds, in seconds.
 
     A row is a combination of labels, a `size` (and a `class`, if any bucket has one) and a `metric`
     (one of `PARTS`; `all`, the FCT; or `alone`, the ideal FCT), in the columns of
     `metrics.across_seeds`. The default `buckets` are those of `metrics.sizes_and_classes`. The
-    parts are those of `divided`: they add up to `all`, and with `excess` to `all` less `alone`. The
-    table is empty if no flow has finished.
+    parts are those of `divided`: they add up to `all`, and with `excess` to `all` less `alone`.
+    With `slowdowns`, the times of each flow are divided by its ideal FCT: `all` is the mean
+    slowdown, and `alone` is 1. The table is empty if no flow has finished.
     """
     identified = _identified_buckets(runs, buckets)
     rows = []
     for run in runs:
         flows = divided(run.result, excess=excess)
+        if slowdowns:
+            flows = flows.with_columns(pl.col(*EVERY.values()) / pl.col("ideal_fct_s"))
         for bucket, identity in identified:
             members = flows.filter(*metrics.within(bucket))
             if not members.is_empty():
@@ -392,15 +396,18 @@ def _paired(*results: Result) -> tuple[list[pl.DataFrame], bool]:
 
 
 def places(runs: Iterable[Run], part: str, bucket: Bucket = metrics.ALL) -> dict[str, float]:
-    """Return the shares of a part by breakdown column (reason and place), the largest first."""
+    """Return the shares of a part by breakdown column (reason and place), the largest first.
+
+    They are shares of the mean slowdown: the times of each flow count over its ideal FCT.
+    """
     totals: dict[str, float] = {}
     for run in runs:
-        chosen = divided(run.result).filter(*metrics.within(bucket)).select("flow")
-        breakdown = run.result.account.join(chosen, on="flow", how="semi")
+        chosen = divided(run.result).filter(*metrics.within(bucket)).select("flow", "ideal_fct_s")
+        breakdown = run.result.account.join(chosen, on="flow", how="inner")
         for column in columns_of(breakdown):
             if part_of(column) == part:
-                time_ps: Any = breakdown[column].cast(pl.Float64).sum()
-                totals[column] = totals.get(column, 0.0) + time_ps
-    sum_ps = sum(totals.values())
+                over_ideal: Any = (breakdown[column] / breakdown["ideal_fct_s"]).sum()
+                totals[column] = totals.get(column, 0.0) + over_ideal
+    whole = sum(totals.values())
     ordered = sorted(totals.items(), key=lambda item: -item[1])
-    return {column: time_ps / sum_ps for column, time_ps in ordered if time_ps > 0}
+    return {column: total / whole for column, total in ordered if total > 0}

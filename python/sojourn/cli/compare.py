@@ -134,7 +134,8 @@ def compare(
     console.show(tables.summary_tables(table, paired))
     console.show([*tables.long_lived_tables(table), *tables.counter_tables(table)])
     show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)
-    console.show(show_parts(comparison.split_parts(table)[1], prefix="FCT breakdown, "))
+    parts = comparison.parts_of(table, comparison.FCT_PARTS)
+    console.show(show_parts(parts, prefix="FCT breakdown, "))
     console.show(show_parts(differences, prefix=f"difference from {reference}, "))
     if all_tables:
         console.show([*tables.comparison_tables(table), *paired_tables.tables(paired)])

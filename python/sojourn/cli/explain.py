@@ -84,7 +84,7 @@ def explain(
             written = _one_flow(runs, flow, out, flows_alone)
     if flows_alone is not None:
         console.show(unloaded.tables(flows_alone, list(schemes[0][0])))
-        print("ratios: geometric means; slowdown = unloaded / ideal x FCT / unloaded")
+        print("slowdown, unloaded / ideal: means; slowdown = unloaded / ideal x FCT / unloaded")
     for line in overrides.dropped_parameters(base, variations):
         print(line)
     print(f"written to {out}: {', '.join(written)}")

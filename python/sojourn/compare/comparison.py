@@ -23,8 +23,8 @@ COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least
 """The columns after those of the variations."""
 
 
-PART_PREFIX = "FCT: "
-"""Prefix of the metrics that are parts of the FCT, as in `FCT: pace`."""
+FCT_PARTS, SLOWDOWN_PARTS = "FCT: ", "slowdown: "
+"""Prefixes of the metrics that are parts of the mean FCT and slowdown, as in `FCT: pace`."""
 
 
 LOAD = {"realised load": metrics.realised_load()}
@@ -86,9 +86,10 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     Rows are by `size`, and by `class` if there is more than one; those of long-lived flows are by
     class, and those of `COUNTERS` of all flows. With `median`, values are medians
     over seeds. With a single seed, means have the intervals of `convergence.within_run`. With
-    `account`, runs record FCT breakdowns, and metrics that begin with `PART_PREFIX` are added: the
-    parts of the mean FCT of finished flows (`accounts.by_size`; always means, since medians of
-    parts do not add up). The options are those of `run_many`.
+    `account`, runs record FCT breakdowns, and metrics that begin with `FCT_PARTS` and
+    `SLOWDOWN_PARTS` are added: the parts of the mean FCT and of the mean slowdown of finished flows
+    (`accounts.by_size`; always means, since medians of parts do not add up). The options are those
+    of `run_many`.
     """
     if SCHEMES not in base and not variations:
         base = {SCHEMES: {str(base.get("name") or "scenario"): base}}
@@ -127,11 +128,13 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         summary = metrics.across_seeds(measured, median=median)
         identity = {"size": pl.lit(metrics.ALL.name), "class": pl.lit(name)}
         tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
-    parts = breakdown.by_size(runs, buckets) if account else pl.DataFrame()
-    if not parts.is_empty():
+    for prefix in (FCT_PARTS, SLOWDOWN_PARTS) if account else ():
+        parts = breakdown.by_size(runs, buckets, slowdowns=prefix == SLOWDOWN_PARTS)
+        if parts.is_empty():
+            continue
         if "class" not in parts.columns:
             parts = parts.with_columns(pl.lit(metrics.ALL.name).alias("class"))
-        parts = parts.with_columns(metric=PART_PREFIX + pl.col("metric"))
+        parts = parts.with_columns(metric=prefix + pl.col("metric"))
         tables.append(parts.select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
 
@@ -144,11 +147,19 @@ def first_labels(base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]
     ]
 
 
-def split_parts(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a comparison's table: metrics, and FCT breakdown in the form of `accounts.by_size`."""
-    is_part = pl.col("metric").str.starts_with(PART_PREFIX)
-    parts = table.filter(is_part).with_columns(pl.col("metric").str.strip_prefix(PART_PREFIX))
-    return table.filter(~is_part), parts
+def without_parts(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a comparison's table without parts of means."""
+    metric = pl.col("metric").str
+    return table.filter(~metric.starts_with(FCT_PARTS), ~metric.starts_with(SLOWDOWN_PARTS))
+
+
+def parts_of(table: pl.DataFrame, prefix: str) -> pl.DataFrame:
+    """Return the parts in a comparison's table, in the form of `accounts.by_size`.
+
+    `prefix` is `FCT_PARTS` or `SLOWDOWN_PARTS`.
+    """
+    metric = pl.col("metric").str
+    return table.filter(metric.starts_with(prefix)).with_columns(metric.strip_prefix(prefix))
 
 
 def labels(table: pl.DataFrame) -> list[str]:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from sojourn.analysis import breakdown, metrics
 from sojourn.base import files
 from sojourn.base.units import fitting_unit
-from sojourn.compare.comparison import labels, split_parts
+from sojourn.compare.comparison import SLOWDOWN_PARTS, labels, parts_of, without_parts
 from sojourn.show import plot
 from sojourn.show.parts import COLOURS, significant_metrics
 from sojourn.show.style import BLACK, distinct
@@ -58,7 +58,7 @@ def draw(
     Jain index if all flows are long-lived. If the table has FCT breakdowns, a further panel
     contains one stacked bar for each combination of variations, size and class.
     """
-    table, parts = split_parts(table)
+    table, parts = without_parts(table), parts_of(table, SLOWDOWN_PARTS)
     names = labels(table)
     x = next((name for name in names if table[name].dtype.is_numeric()), None)
     other_labels = [name for name in names if name != x]
@@ -125,7 +125,7 @@ def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
-    """Draw stacked bars of the parts of mean FCTs, over the mean ideal FCT of the same flows."""
+    """Draw stacked bars of the parts of mean slowdowns."""
     drawn = [name for name in significant_metrics(parts) if name in breakdown.PARTS]
     ticks: dict[float, str] = {}
     height = 0.0
@@ -137,7 +137,7 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
             ticks[height] = textwrap.fill(name, MAX_NAME)
             left = 0.0
             for part in drawn:
-                width = values[part] / values[breakdown.ALONE]
+                width = values[part]
                 style: Any = {"color": COLOURS[part], "edgecolor": "white", "linewidth": 0.3}
                 entry = breakdown.LABELS[part] if len(ticks) == 1 else ""
                 axes.barh(height, width, 0.8, left, label=entry, **style)
@@ -147,5 +147,5 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.invert_yaxis()
     axes.axvline(1, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_xlabel("mean FCT over mean ideal FCT")
+    axes.set_xlabel("mean slowdown (1: ideal FCT)")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False)

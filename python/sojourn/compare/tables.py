@@ -146,7 +146,7 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
 
 def _parts(table: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the metrics of flows of each size and class that has values of its own."""
-    table, _ = comparison.split_parts(table)
+    table = comparison.without_parts(table)
     table = table.filter(~pl.col("metric").is_in([*long_lived.METRICS, *comparison.COUNTERS]))
     parts: list[pl.DataFrame] = []
     for part in table.partition_by("size", "class", maintain_order=True):

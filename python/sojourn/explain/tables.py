@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import breakdown, metrics
-from sojourn.analysis.breakdown import ALONE, LABELS, PARTS, TOTAL
+from sojourn.analysis.breakdown import LABELS, PARTS, TOTAL
 from sojourn.base import files
 from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
@@ -44,8 +44,8 @@ PLACES = {
 
 
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """Return for each scheme, size and class the slowdown and the largest part of the excess."""
-    table = breakdown.by_size(runs, excess=True)
+    """Return for each scheme, size and class the mean slowdown and its largest part above 1."""
+    table = breakdown.by_size(runs, excess=True, slowdowns=True)
     columns = [name for name in GROUP_COLUMNS if name in table.columns]
     buckets = {
         tuple(bucket.where[name] for name in columns): bucket
@@ -63,9 +63,10 @@ def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
         scheme = ", ".join(case.values())
         prefix = f"{scheme}: " if scheme else ""
         name = f"of class {bucket.name}" if bucket.of_class else bucket.name
-        line = f"{prefix}flows {name} take {values[TOTAL] / values[ALONE]:#.3g} times the ideal FCT"
+        slowdown = values[TOTAL]
+        line = f"{prefix}flows {name} have a mean slowdown of {slowdown:#.3g}"
         if values[largest] > 0:
-            share = values[largest] / (values[TOTAL] - values[ALONE])
+            share = values[largest] / (slowdown - 1)
             line += f"; {share:.0%} of the excess is {LABELS[largest]} ({PARTS[largest]})"
             line += _main_location(same, largest, bucket)
         lines.append(line)

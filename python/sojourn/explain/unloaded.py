@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from sojourn.analysis import metrics
@@ -40,9 +39,9 @@ def unloaded(
 
     `schemes` are labels and scenarios; `runs` have the same labels, and seeds, which are pooled. A
     row has the labels, `size`, `class`, `flows` (number of finished flows), `middle_bytes` (median
-    size), `ideal_s` and `unloaded_s` (of that size), and three geometric means: `slowdown` of all
-    flows, `unloaded_over_ideal` of the flows that ran alone, and the ratio of both,
-    `fct_over_unloaded`. The options are those of `run_many`.
+    size), `ideal_s` and `unloaded_s` (of that size), the mean `slowdown` of all flows, the mean
+    `unloaded_over_ideal` of the flows that ran alone, and the ratio of both, `fct_over_unloaded`.
+    The options are those of `run_many`.
     """
     runs = list(runs)
     buckets = metrics.sizes_and_classes(run.result for run in runs)
@@ -58,9 +57,9 @@ def unloaded(
             # A size or class of all flows repeats the first row.
             if flows.is_empty() or (bucket != metrics.ALL and flows.height == total):
                 continue
-            slowdown = math.exp(float(np.log(flows["slowdown"].to_numpy()).mean()))
             count = flows.height
-            rows.append({**labels, **bucket.where, "flows": count, "slowdown": slowdown})
+            mean = flows["slowdown"].mean()
+            rows.append({**labels, **bucket.where, "flows": count, "slowdown": mean})
             for rank in _ranks(count):
                 scenarios.append(_alone(scenario, flows.row(rank, named=True)))
     alone = iter(run_many(scenarios, **options))
@@ -104,12 +103,11 @@ def _of_alone(results: Sequence[Result]) -> dict[str, float]:
     )
     middle = flows.row(len(results) // 2, named=True)
     times = flows["fct_s"].fill_null(math.nan).to_numpy()
-    ratio = math.exp(float(np.log(times / flows["ideal_fct_s"].to_numpy()).mean()))
     return {
         "middle_bytes": middle["size_bytes"],
         "ideal_s": middle["ideal_fct_s"],
         "unloaded_s": float(times[len(results) // 2]),
-        "unloaded_over_ideal": ratio,
+        "unloaded_over_ideal": float((times / flows["ideal_fct_s"].to_numpy()).mean()),
     }
 
 
@@ -119,7 +117,7 @@ RATIOS = {
     "unloaded / ideal": "unloaded_over_ideal",
     "FCT / unloaded": "fct_over_unloaded",
 }
-"""Printed columns; of the geometric means `RATIOS` the first is the product of the others."""
+"""Printed columns; the first of `RATIOS` is the product of the others."""
 
 
 def tables(table: pl.DataFrame, labels: Sequence[str]) -> list[Table]:
