@@ -187,3 +187,8 @@ def format_bit_rate(bps: float) -> str:
 def format_count(count: float) -> str:
     """Format a whole number in groups of three digits."""
     return f"{count:,}"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, whose plural ends in -s unless given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -4,8 +4,9 @@ Among them are ConWeave, ns3-datacenter (PowerTCP), ns-3-alibabacloud (SimAI) an
 Their readers take any white space for a separator, and only as many rows as the header states.
 """
 
+from sojourn.base.units import count
 from sojourn.imports.document import Document, Line, Words, number, whole
-from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority, count
+from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority
 from sojourn.imports.quantities import RATE, TIME, parse_rate, parse_time
 
 TOPOLOGY_SHAPE = (

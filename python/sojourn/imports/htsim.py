@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sojourn.base.units import count
 from sojourn.imports.document import Document, Line, number, whole
-from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority, count
+from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority
 
 MATRIX_SHAPE = (
     "`Nodes N`, `Connections N`, optionally `Triggers N`, and `source->target start T size BYTES` "

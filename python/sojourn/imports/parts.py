@@ -110,11 +110,6 @@ class Options:
     rates_hold: str = "after"
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, whose plural ends in -s unless given."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
 def by_priority(flows: list[Flow]) -> tuple[list[Flow], str]:
     """Return the flows, and a note on priorities; equal priorities are dropped."""
     names = sorted({flow.priority for flow in flows} - {""})

@@ -7,9 +7,9 @@ the table. The other tables are linear between their rows.
 from fractions import Fraction
 from itertools import pairwise
 
-from sojourn.base.units import format_size
+from sojourn.base.units import count, format_size
 from sojourn.imports.document import Document, Line, number
-from sojourn.imports.parts import Options, Sizes, count
+from sojourn.imports.parts import Options, Sizes
 
 SHAPE = (
     "`size cumulative` up to 1 or 100, or ns-2's `size 1 cumulative`; before, optionally, the mean "

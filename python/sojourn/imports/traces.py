@@ -3,8 +3,9 @@
 from fractions import Fraction
 from itertools import pairwise
 
+from sojourn.base.units import count
 from sojourn.imports.document import Document, number, whole
-from sojourn.imports.parts import Options, Rates, count
+from sojourn.imports.parts import Options, Rates
 from sojourn.imports.quantities import seconds
 
 MAHIMAHI_SHAPE = "a line with a whole number of milliseconds for each packet of 1500 B, in order"
