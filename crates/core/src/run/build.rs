@@ -206,9 +206,8 @@ impl Scenario {
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
             passing: self.switch.passing(),
             is_awaited: self.host.flow_limit().is_some()
-                || mechanisms().any(|mechanism| {
-                    mechanism.pacing.is_some() || mechanism.flow_limit.is_some()
-                }),
+                || mechanisms()
+                    .any(|mechanism| mechanism.pacing.is_some() || mechanism.flow_limit.is_some()),
             has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
             base_rtt: self.base_rtt(),
             traffic,
