@@ -83,7 +83,7 @@ impl SegmentSet {
     /// Removes the segments `from..to`. Returns the number of segments that were in the set.
     #[inline]
     pub fn remove(&mut self, from: u32, to: u32) -> u32 {
-        // Every segment sent and every ACK asks, and mostly there is nothing to remove.
+        // Called for every segment sent and every ACK, mostly with nothing to remove.
         if self.is_empty() { 0 } else { self.remove_ranges(from, to) }
     }
 
