@@ -483,6 +483,12 @@ def test_shares_of_reno_and_cubic_agree_with_linux() -> None:
             assert verdict.held, f"{outcome.replay.full_name}: {name}: {verdict.sentence}"
 
 
+def test_few_flows_agree_with_the_simulator_of_hpcc() -> None:
+    runs = [f"m{number}.{name}" for number in range(1, 5) for name in ("hpcc", "powertcp")]
+    for outcome in validate(read_cases(VALIDATION / "hpcc", only=[*runs, "m5.hpcc"])):
+        assert outcome.completion.held, f"{outcome.replay.full_name}: {outcome.completion.sentence}"
+
+
 def test_short_replays_agree_with_yaps() -> None:
     replays = read_cases(VALIDATION / "yaps", quick=True, only=["ws"])
     assert {replay.name for replay in replays} == {"omniscient", "pfabric", "dctcp"}
