@@ -244,11 +244,30 @@ fn invalid_delay_laws() -> Vec<Value> {
     ]
 }
 
+/// Transports with telemetry where it cannot be collected or returned.
+fn invalid_telemetry() -> Vec<Value> {
+    let transport = json!({ "kind": "hpcc" });
+    vec![
+        json!({
+            "transport": transport,
+            "topology": { "kind": "parking_lot", "bottlenecks": 9 },
+            "workload": flows(&[(0.0, 0, 2, 1_000)]),
+        }),
+        json!({ "transport": transport, "routing": "spray_random" }),
+        json!({ "transport": { "kind": "powertcp", "reliability": { "delayed_ack": "1 ms" } } }),
+        json!({ "transport": {
+            "kind": "python", "controller": { "name": "mine.py:Mine", "text": "" },
+            "telemetry": true, "tells_delay": true,
+        } }),
+    ]
+}
+
 #[test]
 fn every_mistake_gives_a_one_line_error() {
     let mut lines = String::new();
     assert!(try_run(&valid_scenario()).is_ok());
-    for mistake in mistakes().into_iter().chain(invalid_delay_laws()) {
+    let invalid = invalid_delay_laws().into_iter().chain(invalid_telemetry());
+    for mistake in mistakes().into_iter().chain(invalid) {
         // A table with a `kind` replaces the table of the valid scenario; other tables are merged.
         let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
         let change = mistake.clone();
