@@ -237,17 +237,10 @@ pub enum Header {
     Credit {
         /// Number of the credit.
         number: u32,
-        /// Priority class of the data, of [`MAX_CLASSES`]; 0 is the highest.
+        /// Priority class of the data; 0 is the highest.
         class: u8,
-        /// Segments of the flow that remain, from this one on; saturates at 2²⁹ − 1.
-        remaining: u32,
     },
 }
-
-/// Number of priority classes that a credit can choose from.
-pub const MAX_CLASSES: u32 = 8;
-/// Bits for the remaining segments in the header of a credit.
-const REMAINING_BITS: u32 = 29;
 
 /// Maximum number of SACK blocks of an ACK, besides timestamps (RFC 2018 §3).
 pub const SACK_BLOCKS: usize = 3;
@@ -387,7 +380,7 @@ const OPTIONS: u8 = 9;
 const TELEMETRY: u8 = 12;
 /// Rows of an ACK's options and of its telemetry.
 const OPTIONS_AND_TELEMETRY: u8 = OPTIONS | TELEMETRY;
-/// Number of a credit, and its class with the remaining segments.
+/// Number of a credit, and the class of the data.
 const CREDIT: u8 = 11;
 
 /// Encodes a time in seconds on a logarithmic scale of 2048 steps per octave, from 1 ns to 4.2 s: a precision
@@ -447,11 +440,7 @@ impl Packet {
             OPTIONS => Header::Ack { block: (0, 0), feedback: f32::from_bits(second) },
             TELEMETRY => Header::Ack { block: self.absolute(first), feedback: 0.0 },
             OPTIONS_AND_TELEMETRY => Header::NONE,
-            CREDIT => Header::Credit {
-                number: first,
-                class: (second >> REMAINING_BITS) as u8,
-                remaining: second & ((1 << REMAINING_BITS) - 1),
-            },
+            CREDIT => Header::Credit { number: first, class: second as u8 },
             _ => {
                 let (rtt, spacing) = each(first);
                 let feedback = f32::from_bits(second);
@@ -483,10 +472,7 @@ impl Packet {
                 (FAIR_SHARE, Packed(limit.to_bits(), u32::from(leaves)))
             }
             Header::QuickStart { code } => (QUICK_START, Packed(u32::from(code), 0)),
-            Header::Credit { number, class, remaining } => {
-                let remaining = remaining.min((1 << REMAINING_BITS) - 1);
-                (CREDIT, Packed(number, u32::from(class) << REMAINING_BITS | remaining))
-            }
+            Header::Credit { number, class } => (CREDIT, Packed(number, u32::from(class))),
         };
         self.packed = packed;
         self.flags = self.flags.with_layout(layout);
@@ -549,22 +535,13 @@ impl Packet {
         }
     }
 
-    /// Priority among waiting packets: lower values are served first. Data sent by credit has the remaining
-    /// segments of its flow.
+    /// Priority among waiting packets: lower values are served first.
     pub fn priority(&self) -> u64 {
         let Packed(first, second) = self.packed;
         match self.flags.layout() {
             PRIORITY => u64::from(first) << 32 | u64::from(second),
-            CREDIT if self.kind == Kind::Data => u64::from(second & ((1 << REMAINING_BITS) - 1)),
+            CREDIT if self.kind == Kind::Data => u64::from(second),
             _ => 0,
-        }
-    }
-
-    /// Priority class of the packet: 0 is served first.
-    pub fn class(&self) -> u64 {
-        match self.flags.layout() {
-            CREDIT if self.kind == Kind::Data => u64::from(self.packed.1 >> REMAINING_BITS),
-            _ => self.priority(),
         }
     }
 }

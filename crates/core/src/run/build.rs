@@ -24,7 +24,7 @@ use crate::schedule::{Partition, WindowPlan};
 use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::{Simulation, SimulationSetup, Transports};
 use crate::traffic::{FlowStream, WorkloadContext};
-use crate::transport::controllers;
+use crate::transport::{CreditUse, controllers};
 
 /// Checks that every class that `field` names is a class of some flow.
 fn check_classes<'a>(
@@ -206,8 +206,9 @@ impl Scenario {
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
             passing: self.switch.passing(),
             is_awaited: self.host.flow_limit().is_some()
-                || mechanisms()
-                    .any(|mechanism| mechanism.pacing.is_some() || mechanism.flow_limit.is_some()),
+                || mechanisms().any(|mechanism| {
+                    mechanism.pacing.is_some() || mechanism.credit != CreditUse::None
+                }),
             has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
             base_rtt: self.base_rtt(),
             traffic,

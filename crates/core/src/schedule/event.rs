@@ -1,5 +1,6 @@
 //! Event types.
 
+use crate::model::flow::HostId;
 use crate::model::graph::LinkId;
 use crate::model::packet::FlowNumber;
 
@@ -34,6 +35,8 @@ pub enum Event {
     ReceiverTimer(FlowNumber),
     /// The timer of a credit scheduler expires, given by its number.
     Credit(u32),
+    /// The port of a host has sent a packet, and the next of its flows by credit has its turn.
+    Turn(HostId),
     /// The timer of a flow's sender expires.
     SenderTimer(FlowNumber),
     /// A flow starts.

@@ -153,7 +153,7 @@ impl Simulation<'_> {
         let control = self.format.control(Kind::Credit, flow, self.scheduler.now());
         let next_hop = receiver_end.reverse.start();
         let mut packet = Packet { sequence: segment, next_hop, ..control }
-            .with_header(Header::Credit { number, class, remaining: 0 });
+            .with_header(Header::Credit { number, class });
         receiver_end.packets.sent += 1;
         self.network.record_send(&mut packet, BreakdownRef::default());
         self.network.send(packet, &mut self.scheduler);

@@ -82,6 +82,7 @@ impl Simulation<'_> {
             Event::PauseFrame(lane) => self.network.on_pause_frame_due(lane, &mut self.scheduler),
             Event::ReceiverTimer(number) => self.on_receiver_timer(number),
             Event::Credit(number) => self.on_credit_timer(number),
+            Event::Turn(host) => self.on_turn(host),
             Event::SenderTimer(number) => self.on_sender_timer(number),
             Event::ReadCounters => {
                 if let Some(next) = self.read_counters() {

@@ -8,6 +8,7 @@ mod diagnosis;
 mod event_loop;
 mod external_stacks;
 mod flows;
+mod host_turns;
 mod link_changes;
 pub mod measured_interval;
 mod partitions;
@@ -23,6 +24,7 @@ pub use self::transports::Transports;
 use self::credit::CreditSchedulers;
 use self::flows::ends::LiveFlows;
 use self::flows::start::{LiveFlowCount, PendingFlows};
+use self::host_turns::HostTurns;
 use self::measured_interval::MeasuredInterval;
 use self::partitions::messages::PartitionLinks;
 use crate::base::run_control::RunControl;
@@ -111,6 +113,7 @@ pub struct Simulation<'a> {
     /// Flows in progress by source.
     active_senders: Vec<u32>,
     credit_schedulers: CreditSchedulers,
+    host_turns: HostTurns,
     /// Slots of the open persistent connections.
     connections: BTreeMap<ConnectionKey, usize>,
     /// Path state that finished flows left for later ones, by source and target (RFC 9040).
@@ -170,6 +173,7 @@ impl<'a> Simulation<'a> {
             partition,
             active_senders: vec![0; graph.hosts.len()],
             credit_schedulers: CreditSchedulers::default(),
+            host_turns: HostTurns::default(),
             connections: BTreeMap::new(),
             path_states: BTreeMap::new(),
             seed,

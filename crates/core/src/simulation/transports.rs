@@ -5,8 +5,8 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use crate::model::packet::Format;
-use crate::transport::Mechanism;
 use crate::transport::controllers::Config as Transport;
+use crate::transport::{CreditUse, Mechanism};
 
 /// Transport of a class.
 pub(super) struct ClassTransport<'a> {
@@ -37,7 +37,7 @@ impl<'a> Transports<'a> {
         let all = std::iter::once(default).chain(others.values());
         let all = all.map(|transport| {
             let mut mechanism = transport.mechanism(format);
-            mechanism.flow_limit = mechanism.flow_limit.or(flow_limit);
+            mechanism.flow_limit = flow_limit.filter(|_| mechanism.credit == CreditUse::None);
             ClassTransport { config: transport, mechanism: Arc::new(mechanism) }
         });
         let index = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);

@@ -58,14 +58,15 @@ pub trait CreditScheduler: Send {
     /// Removes a flow: all its data has arrived, or its sender has given up.
     fn on_end(&mut self, now: Time, flow: FlowNumber);
 
-    /// Returns the next credit to send now, and its flow. Called until there is none, after each arrival and
-    /// timer.
+    /// Returns the next credit to send now, and its flow. Called after each arrival and
+    /// timer, again after each credit.
     fn next_credit(
         &mut self,
         now: Time,
         missing: MissingSegments<'_>,
     ) -> Option<(FlowNumber, Credit)>;
 
-    /// Returns when to ask for credits again; called when there are none now.
+    /// Returns when to ask for credits again; called when [`next_credit`](Self::next_credit) has returned
+    /// `None`.
     fn next_timer(&self) -> Time;
 }

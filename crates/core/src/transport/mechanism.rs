@@ -31,7 +31,7 @@ pub struct Mechanism {
     /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
     pub sends_trains: bool,
     /// Packets of a flow that may wait in its host's port; none if only pacing limits them. Set by the
-    /// host, unless the transport limits them itself.
+    /// host, not by the transport.
     pub flow_limit: Option<NonZeroU16>,
 }
 
@@ -138,8 +138,7 @@ impl Mechanism {
     }
 
     /// Returns the options of a sender by credit. Timeouts and the handshake are those of `reliability`;
-    /// there are no ACKs that detect losses. One packet of a flow waits in its host's port, so that the
-    /// port's queue chooses among flows.
+    /// there are no ACKs that detect losses.
     pub fn credited(reliability: &Reliability, credit: CreditUse) -> Self {
         let Reliability { initial_rto, min_rto, max_rto, fixed_rto, handshake, .. } = *reliability;
         let reliability = Reliability {
@@ -151,12 +150,7 @@ impl Mechanism {
             handshake,
             ..Reliability::selective_repeat()
         };
-        Self {
-            signalling: Signalling::Header,
-            credit,
-            flow_limit: Some(NonZeroU16::MIN),
-            ..Self::plain(&reliability)
-        }
+        Self { signalling: Signalling::Header, credit, ..Self::plain(&reliability) }
     }
 
     /// Returns the options of a rate with pacing of single packets, otherwise plain.

@@ -95,7 +95,7 @@ impl Queue for StrictPriority {
             context.dropped.push(packet);
             return;
         }
-        let class = packet.class() as usize;
+        let class = packet.priority() as usize;
         assert!(class < self.queues.len(), "priority {class} of {} classes", self.queues.len());
         let backlog = match mark_by {
             MarkBy::Port => self.backlog,

@@ -27,6 +27,10 @@ pub(in crate::simulation) struct SenderEnd {
     pub(in crate::simulation) class: u16,
     /// True if the flow is the byte stream of a persistent connection.
     pub(in crate::simulation) is_stream: bool,
+    /// True if the flow waits for its turn at the host's port ([`HostTurns`]).
+    ///
+    /// [`HostTurns`]: crate::simulation::host_turns::HostTurns
+    pub(in crate::simulation) awaits_turn: bool,
     /// Time at which the sender had nothing left to do; [`Time::NEVER`] before.
     pub(in crate::simulation) closed_at: Time,
     pub(in crate::simulation) controller: Box<dyn Controller>,

@@ -183,6 +183,10 @@ impl Simulation<'_> {
             let Some(slot) = self.network.slot(departure.flow) else { continue };
             let (slot, now) = (slot as usize, self.scheduler.now());
             let Some(sender_end) = &mut self.flows.senders[slot] else { continue };
+            if sender_end.sender.uses_credit() {
+                self.end_turn(slot, departure.ends);
+                continue;
+            }
             if !sender_end.sender.pacer.on_departure(now, departure.ends) {
                 continue;
             }
@@ -209,7 +213,17 @@ impl Simulation<'_> {
             sender_end.update_breakdown(now, allowance, &mut self.network);
         }
         let sent_before = sender_end.packets.sent;
-        while let Some(output) = sender_end.next_output(now, allowance, mechanism) {
+        let mut turn = None;
+        if sender_end.sender.uses_credit()
+            && let Some(shared) = &self.flows.shared[slot]
+        {
+            turn = Some(self.host_turns.of(shared.spec.source));
+        }
+        while let Some(output) = sender_end.next_output(
+            now,
+            turn.as_ref().map_or(allowance, |turn| turn.limit(allowance)),
+            mechanism,
+        ) {
             let mut packet = sender_end.packet(output, now, mechanism, &self.format);
             packet.next_hop = sender_end.forward.start();
             if mechanism.signalling.has_header() {
@@ -230,10 +244,19 @@ impl Simulation<'_> {
             sender_end.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
             if let NextPacket::Segment(_) = output {
-                sender_end.sender.pacer.on_enqueued(now, ends);
+                match &mut turn {
+                    Some(turn) => turn.begin(ends, &mut self.scheduler),
+                    None => sender_end.sender.pacer.on_enqueued(now, ends),
+                }
                 let changed = sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
                 allowance = changed.unwrap_or(allowance);
             }
+        }
+        if let Some(turn) = turn
+            && sender_end.sender.has_data(allowance)
+            && !std::mem::replace(&mut sender_end.awaits_turn, true)
+        {
+            turn.wait(sender_end.number);
         }
         if keeps_breakdown {
             sender_end.note_constraint(allowance);

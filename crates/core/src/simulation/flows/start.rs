@@ -228,6 +228,7 @@ impl Simulation<'_> {
             number,
             class: spec.class,
             is_stream: connection.is_some(),
+            awaits_turn: false,
             closed_at: Time::NEVER,
             controller: transport.config.controller(&path),
             packets: PacketCounts::default(),

@@ -15,9 +15,12 @@ use super::{
 use crate::base::schema::{Bounds, Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::HostId;
-use crate::model::packet::{FlowNumber, Format, Header, Kind, MAX_CLASSES};
-use crate::queueing::disciplines::{self, pfabric, strict_priority};
+use crate::model::packet::{FlowNumber, Format, Header, Kind};
+use crate::queueing::disciplines::{self, strict_priority};
 use crate::transport::controllers::Ack;
+
+/// Largest number of priorities, as switches have.
+const MAX_CLASSES: u32 = 8;
 
 crate::parameters! {
     /// Homa: the receiving host grants data by shortest remaining message first, and chooses its priority
@@ -114,15 +117,6 @@ impl Transport for Config {
         })
     }
 
-    /// The message with the least remaining bytes first.
-    fn host_queue(&self) -> disciplines::Config {
-        let capacity = None;
-        disciplines::Config::pfabric(pfabric::Config {
-            capacity,
-            ..crate::base::schema::defaults()
-        })
-    }
-
     fn priorities(&self) -> Priorities {
         Priorities::Classes(self.priorities)
     }
@@ -174,9 +168,7 @@ impl Controller for Homa {
         } else {
             self.class
         };
-        let remaining = remaining.0.div_ceil(self.format.payload.0);
-        let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
-        Header::Credit { number: self.granted, class, remaining }
+        Header::Credit { number: self.granted, class }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

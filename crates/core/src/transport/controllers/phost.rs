@@ -15,8 +15,9 @@ use super::{
 };
 use crate::base::schema::{defaults, positive};
 use crate::base::units::{Bytes, Duration, Time};
+use crate::model::graph::Extent;
 use crate::model::packet::{FlowNumber, Format, Header, Kind};
-use crate::queueing::disciplines::{self, Capacity, pfabric, strict_priority};
+use crate::queueing::disciplines::{self, Capacity, strict_priority};
 
 /// Priorities: control packets, short flows, other flows.
 const CLASSES: u32 = 3;
@@ -59,8 +60,6 @@ impl Transport for Config {
         let free = packets.filter(|_| is_within(self.free_tokens)).unwrap_or(0) as u32;
         let expires = path.start + packet_time * u64::from(free) + life;
         Box::new(PHost {
-            payload: path.format.payload,
-            size: path.size,
             class: if is_within(self.short_flow) { 1 } else { 2 },
             life,
             tokens: (1..=free).map(|number| Token { number, expires }).collect(),
@@ -82,6 +81,19 @@ impl Transport for Config {
         }))
     }
 
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let base_rtt = extent.base_rtt(format);
+        let wait = span(extent.slowest.transmit(format.full()), self.resend_timeout);
+        if wait >= base_rtt {
+            return Vec::new();
+        }
+        vec![format!(
+            "a resend_timeout of {} packet times is {wait}, less than the base RTT of {base_rtt}: the end of \
+             every flow is sent twice",
+            self.resend_timeout
+        )]
+    }
+
     fn needs_own_connection(&self) -> bool {
         true
     }
@@ -90,11 +102,6 @@ impl Transport for Config {
         let capacity = Some(Capacity::Bytes(36_864));
         let queue = strict_priority::Config { classes: CLASSES, capacity, ..defaults() };
         disciplines::Config::strict_priority(queue)
-    }
-
-    /// The flow with the least remaining packets first.
-    fn host_queue(&self) -> disciplines::Config {
-        disciplines::Config::pfabric(pfabric::Config { capacity: None, ..defaults() })
     }
 
     fn priorities(&self) -> Priorities {
@@ -112,8 +119,6 @@ struct Token {
 
 /// Sender of a flow.
 struct PHost {
-    payload: Bytes,
-    size: Option<Bytes>,
     class: u8,
     life: Duration,
     /// Unspent tokens, in the order of expiry.
@@ -152,9 +157,7 @@ impl Controller for PHost {
             return Header::NONE;
         }
         let number = self.tokens.front().map_or(0, |token| token.number);
-        let remaining = self.size.map_or(u64::MAX, |size| size.0 - outgoing.offset.0);
-        let remaining = u32::try_from(remaining.div_ceil(self.payload.0)).unwrap_or(u32::MAX);
-        Header::Credit { number, class: self.class, remaining }
+        Header::Credit { number, class: self.class }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -336,6 +339,18 @@ mod tests {
     }
 
     #[test]
+    fn a_resend_timeout_below_the_base_rtt_gives_a_warning() {
+        let config = Config::read(&json!({})).unwrap();
+        let warnings = |delay| {
+            let extent = Extent::new(Duration::from_micros(delay), [(Rate::from_gbps(10), 4)]);
+            config.warnings(&extent, &FORMAT)
+        };
+        assert_eq!(warnings(1), [""; 0]);
+        let warning = &warnings(20)[0];
+        assert!(warning.contains("9 packet times is 10.8 us, less than the base RTT"), "{warning}");
+    }
+
+    #[test]
     fn a_token_permits_one_packet_until_it_expires() {
         let mut flow = flow(100);
         let is_blocked = |flow: &dyn Controller| flow.allowance() == Allowance::granted(0);
@@ -343,7 +358,7 @@ mod tests {
         for number in [1, 2] {
             flow.on_credit(at(f64::from(number)), &Credit { number, segment: 0, class: 0 });
         }
-        assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 2, remaining: 100 });
+        assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 2 });
         let allowance = flow.on_sent(at(2.0), Bytes(1500));
         assert_eq!(allowance, Some(Allowance::granted(u32::MAX)));
         assert_eq!(flow.next_timer(), at(3.5));
@@ -354,8 +369,8 @@ mod tests {
     #[test]
     fn a_short_flow_starts_with_tokens_for_all_its_packets() {
         let mut flow = flow(8);
-        assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 1, remaining: 8 });
-        (0..7).for_each(|_| drop(flow.on_sent(Time::ZERO, Bytes(1500))));
+        assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 1 });
+        (0..7).for_each(|_| assert!(flow.on_sent(Time::ZERO, Bytes(1500)).is_some()));
         assert_eq!((flow.allowance().granted, flow.next_timer()), (u32::MAX, at(9.5)));
         assert_eq!(flow.on_sent(Time::ZERO, Bytes(1500)), Some(Allowance::granted(0)));
     }
@@ -383,7 +398,7 @@ mod tests {
     fn a_sender_that_spends_no_tokens_gets_one_after_each_window_timeout() {
         let mut scheduler = scheduler();
         start(&mut *scheduler, 0, 100);
-        (0..9).for_each(|i| drop(token(&mut *scheduler, at(f64::from(i)))));
+        (0..9).for_each(|i| assert!(token(&mut *scheduler, at(f64::from(i))).is_some()));
         assert_eq!(
             (token(&mut *scheduler, at(9.0)), scheduler.next_timer()),
             (None, at(8.0 + 25.0))

@@ -214,6 +214,12 @@ impl SenderBreakdown {
         paused: Duration,
         pool: &mut BreakdownPool,
     ) {
+        if sender.uses_credit() {
+            // The port serves other flows of the host.
+            self.add_nic_wait(now - self.updated_at, paused, pool);
+            self.updated_at = now;
+            return;
+        }
         let clamp = |time: Time| time.min(now).max(self.updated_at);
         let PacingLimit { earliest, nic } = self.pacing_limit;
         let nic_ready = sender.pacer.nic_ready(nic);

@@ -553,13 +553,6 @@ impl Scoreboard {
         lost.count() - before
     }
 
-    /// Marks a segment lost that the receiver lacks, if it was sent.
-    pub fn mark_missing(&mut self, sequence: u32) {
-        if (self.cumulative..self.next).contains(&sequence) {
-            self.lost.insert(sequence, sequence + 1);
-        }
-    }
-
     /// Handles a timeout: all segments in flight are lost, except recent ones with RACK (RFC 8985
     /// §6.3). Returns the number of segments newly marked.
     pub fn on_timeout(&mut self, now: Time) -> u32 {

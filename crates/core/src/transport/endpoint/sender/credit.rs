@@ -32,6 +32,11 @@ impl Sender {
         self.credit != CreditState::Unused
     }
 
+    /// Returns the number of segments that are to be sent, for the first time or again.
+    pub fn unsent(&self) -> u32 {
+        self.scoreboard.unsent()
+    }
+
     /// Returns a request for credit, and restarts the timer for the next one.
     pub(super) fn request_credit(&mut self, now: Time) -> NextPacket {
         self.credit = CreditState::Requested;

@@ -26,6 +26,18 @@ impl Scoreboard {
         }
     }
 
+    /// Returns the number of segments that were not sent, or are lost.
+    pub fn unsent(&self) -> u32 {
+        self.total - self.next + self.lost.count()
+    }
+
+    /// Marks a segment lost that the receiver lacks, if it was sent.
+    pub fn mark_missing(&mut self, sequence: u32) {
+        if (self.cumulative..self.next).contains(&sequence) {
+            self.lost.insert(sequence, sequence + 1);
+        }
+    }
+
     /// Returns the segment that rule 3 or 4 of `NextSeg` permits: a gap below the highest SACK, or once per
     /// recovery the last segment (RFC 6675 §4).
     ///
