@@ -63,13 +63,13 @@ fn phost_host_that_receives_two_flows_serves_the_shorter_first() {
     let alone = |packets: f64| 2.0 * CONTROL_ONE_WAY + PACKET_ONE_WAY + PACKET * (packets - 1.0);
     // The first token may go to the flow that is announced first.
     assert!((alone(900.0)..alone(902.0)).contains(&fcts[1]), "{fcts:?}");
-    // The link is busy to the end, apart from the pause of a window time-out.
+    // The link is busy to the end, apart from the wait of a window timeout.
     assert!((alone(1900.0)..alone(1900.0) + 80.0 * PACKET).contains(&fcts[0]), "{fcts:?}");
 }
 
 #[test]
 fn homa_message_alone_is_never_idle_if_its_grants_cover_the_rtt() {
-    // A grant is 5.88 us on its way, its data 8.8 us: 12.2 packets.
+    // A grant takes 5.88 us to its sender, its data 8.8 us: 12.2 packets.
     for (kilobytes, is_covered) in [("19500 B", true), ("18000 B", false)] {
         let homa = json!({ "kind": "homa", "rtt_bytes": kilobytes });
         let results = run(&fabric(&homa, &[(0.0, 0, 3, 1_000_000)]));

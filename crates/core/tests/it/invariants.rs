@@ -5,7 +5,7 @@
 //! `make fuzz COUNT=…` runs more scenarios. A failure prints the seed and the scenario.
 
 use crate::common::campaign::{self, Plan};
-use crate::common::scenarios::{has_connections, scenario};
+use crate::common::scenarios::{has_connections, scenario, with_credit};
 use crate::common::{count, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
@@ -66,9 +66,8 @@ fn run_by(engine: &str, parts: [u32; 2], scenario: &Value) -> Results {
 }
 
 /// Runs the scenario of a seed with all engines and checks the results.
-fn check(seed: u64) {
-    let scenario = scenario(seed);
-    let results = run_by("events", [1, 1], &scenario);
+fn check(seed: u64, scenario: &Value) {
+    let results = run_by("events", [1, 1], scenario);
     let flows = &results.flows;
     let unfinished = count(&results, "unfinished");
     let stuck = &results.summary["stuck"];
@@ -104,20 +103,20 @@ fn check(seed: u64) {
     }
     let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
     assert!(flows.slowdown.iter().all(is_possible));
-    if !has_connections(&scenario) {
+    if !has_connections(scenario) {
         let lost: f64 = flows.lost_packets.iter().sum();
         assert_eq!(lost as u64, count(&results, "drops") + count(&results, "losses"));
     }
-    check_rtts(&results, &scenario);
+    check_rtts(&results, scenario);
     let by_events = fingerprint(&results);
     // Synchronisation of threads takes longer than the simulation of these small networks.
     let partitions: &[_] =
         if seed.is_multiple_of(50) { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
     for parts in partitions {
-        let in_windows = fingerprint(&run_by("windows", *parts, &scenario));
+        let in_windows = fingerprint(&run_by("windows", *parts, scenario));
         by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
     }
-    check_breakdown(&scenario, &results, partitions[partitions.len() - 1]);
+    check_breakdown(scenario, &results, partitions[partitions.len() - 1]);
 }
 
 /// Checks that the FCT breakdown changes no result and is the same with all engines. Every run
@@ -141,5 +140,13 @@ fn check_breakdown(scenario: &Value, results: &Results, parts: [u32; 2]) {
 #[test]
 fn random_scenarios_satisfy_the_invariants_with_all_engines() {
     let plan = Plan { name: "scenarios", default_cases: 1000, block: 1 };
+    let check = |seed| check(seed, &scenario(seed));
     campaign::run(&plan, check, |seed| scenario(seed).to_string());
+}
+
+#[test]
+fn random_scenarios_with_receiver_driven_transports_satisfy_the_invariants() {
+    let plan = Plan { name: "credit", default_cases: 200, block: 1 };
+    let check = |seed| check(seed, &with_credit(seed));
+    campaign::run(&plan, check, |seed| with_credit(seed).to_string());
 }

@@ -286,6 +286,7 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     if kind == "constant_rate" {
         transport["window"] = pick(random, &["none", "30 KB"]).into();
     }
+    credit(random, &mut transport);
     if kind == "pfabric" {
         transport["priority"] = pick(random, &["remaining_size", "size", "bytes_sent"]).into();
         transport["thresholds"] = pick(random, &[json!([]), json!([3, 20])]);
@@ -293,6 +294,38 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
         transport["probe_after"] = pick(random, &[json!("none"), json!(2), json!(5)]);
     }
     transport
+}
+
+/// Sets the parameters of a receiver-driven transport.
+fn credit(random: &mut Random, transport: &mut Value) {
+    if transport["kind"] == "homa" {
+        transport["rtt_bytes"] = pick(random, &["1 B", "10 KB", "100 KB"]).into();
+        transport["cutoffs"] = pick(random, &[json!([]), json!([433, 2339, 6756])]);
+        transport["overcommitment"] = pick(random, &[json!("none"), json!(1), json!(20)]);
+        transport["tail_boost"] = json!(random.below(2) == 0);
+        transport["resend_interval"] = pick(random, &["2 ms", "5 ms"]).into();
+    } else if transport["kind"] == "phost" {
+        transport["free_tokens"] = pick(random, &[0, 8, 100]).into();
+        transport["window"] = pick(random, &[1, 8]).into();
+        transport["token_life"] = pick(random, &[1.5, 10.0]).into();
+    }
+}
+
+/// Returns the scenario of a seed with a receiver-driven transport for all flows.
+pub fn with_credit(seed: u64) -> Value {
+    let mut scenario = scenario(seed);
+    if has_connections(&scenario) {
+        return with_credit(seed + 1_000_000);
+    }
+    let random = &mut Random::new(seed, "scenario/credit");
+    let mut transport = json!({
+        "kind": pick(random, &["homa", "phost"]),
+        "reliability": { "handshake": random.below(2) == 0, "max_rto": "50 ms" },
+    });
+    credit(random, &mut transport);
+    scenario["transport"] = transport;
+    scenario.as_object_mut().map(|scenario| scenario.remove("transports"));
+    scenario
 }
 
 /// Loss recovery parameters.
