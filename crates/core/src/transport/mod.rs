@@ -7,8 +7,8 @@
 //! and acknowledgements, with the options of [`Transport::mechanism`]. Loss detection and recovery are
 //! in `recovery`, building blocks of several controllers in `blocks`, and the transports in
 //! `controllers`, one file each. A receiver-driven transport also provides a [`CreditScheduler`] for each
-//! receiving host, whose credits permit senders to send. A transport may instead provide an [`ExternalStack`], which replaces
-//! controller, sender and receiver.
+//! receiving host, whose credits permit senders to send. A transport may instead provide an
+//! [`ExternalStack`], which replaces controller, sender and receiver.
 
 pub mod blocks;
 pub mod controller;
