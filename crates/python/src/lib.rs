@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use sojourn_core::base::run_control::{Progress, RunControl};
 use sojourn_core::base::schema::{Problem, Text};
 use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
-use sojourn_core::record::{Breakdowns, Chains, FlowColumns, Samples};
+use sojourn_core::record::{Breakdowns, Chains, FlowColumns, Hops, Packets, Record, Samples};
 use sojourn_core::run::catalogue::{self, catalogue};
 use sojourn_core::run::scenario::json_schema;
 use sojourn_core::run::{self, Results};
@@ -195,6 +195,7 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
         results.account.map(|account| account_dict(py, account)).transpose()?,
     )?;
     set_chains(py, &dict, results.chains)?;
+    dict.set_item("record", results.record.map(|record| record_dict(py, record)).transpose()?)?;
     dict.set_item("summary", results.summary.to_string())?;
     Ok(dict)
 }
@@ -220,6 +221,62 @@ fn account_dict(py: Python<'_>, mut account: Breakdowns) -> PyResult<Bound<'_, P
         dict.set_item(name, column(py, values))?;
     }
     Ok(dict)
+}
+
+/// Recorded tables, with the names that their numbers stand for.
+fn record_dict(py: Python<'_>, record: Record) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("kind", Packets::KINDS)?;
+    dict.set_item("because", Packets::REASONS)?;
+    dict.set_item("lost_why", Packets::CAUSES)?;
+    dict.set_item("packets", packets_dict(py, record.packets)?)?;
+    let Record { gauges, series, hops, .. } = record;
+    dict.set_item("gauge", gauges.names.clone())?;
+    dict.set_item("gauges", columns!(py, gauges, [flow, time_ps, gauge, value]))?;
+    let series = columns!(
+        py,
+        series,
+        [link, bin, bytes, queue_mean_bytes, queue_max_bytes, marks, drops, losses, paused_ps]
+    );
+    dict.set_item("series", series)?;
+    dict.set_item("hops", hops_dict(py, hops)?)?;
+    Ok(dict)
+}
+
+fn packets_dict(py: Python<'_>, packets: Packets) -> PyResult<Bound<'_, PyDict>> {
+    Ok(columns!(
+        py,
+        packets,
+        [
+            flow, kind, number, from, to, bytes, copy, because, ecn, marked, sent_ps, arrived_ps,
+            lost_ps, lost_at, lost_why,
+        ]
+    ))
+}
+
+fn hops_dict(py: Python<'_>, hops: Hops) -> PyResult<Bound<'_, PyDict>> {
+    Ok(columns!(
+        py,
+        hops,
+        [
+            link,
+            flow,
+            kind,
+            number,
+            from,
+            to,
+            bytes,
+            copy,
+            because,
+            ecn,
+            marked,
+            sent_ps,
+            came_ps,
+            starts_ps,
+            queue_bytes,
+            dropped,
+        ]
+    ))
 }
 
 fn set_samples(py: Python<'_>, dict: &Bound<'_, PyDict>, samples: Samples) -> PyResult<()> {

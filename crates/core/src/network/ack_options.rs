@@ -2,7 +2,7 @@
 
 use super::Network;
 use super::side_table::SideTable;
-use crate::model::packet::{AckOptions, Packet};
+use crate::model::packet::{AckOptions, Header, Packet};
 
 /// Table of one row for each ACK with options.
 #[derive(Default)]
@@ -24,6 +24,14 @@ impl AckOptionTable {
         let row = packet.options_row()?;
         self.rows.release(row);
         Some(self.rows[row])
+    }
+
+    /// Returns the first SACK block of an ACK, which may be empty.
+    pub(super) fn first_block(&self, packet: &Packet) -> (u32, u32) {
+        if let Some(row) = packet.options_row() {
+            return self.rows[row].blocks[0];
+        }
+        if let Header::Ack { block, .. } = packet.header() { block } else { (0, 0) }
     }
 
     /// Takes over the number of rows in use from a partition that has ended.

@@ -18,6 +18,8 @@ mod tests;
 pub use self::partition::Shipment;
 
 use self::ack_options::AckOptionTable;
+use self::breakdown::hop_log::HopBegin;
+use self::breakdown::packet_log::{Fate, LossCause, PacketLog};
 use self::breakdown::packet_records::PacketRecords;
 use self::flow_table::{FlowTable, Slot};
 use self::link::transmitter::Transmission;
@@ -120,13 +122,19 @@ impl Network {
     }
 
     /// Records packets for the FCT breakdown from now on.
-    pub fn keep_records(&mut self) {
-        self.records = Some(Box::default());
+    /// Logs packets in `log`, if there is one.
+    pub fn keep_records(&mut self, log: Option<PacketLog>) {
+        self.records = Some(Box::new(PacketRecords::new(log)));
     }
 
     /// Returns all ports, by [`LinkId`].
     pub fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// Returns all ports, to read their counters up to the present.
+    pub fn ports_mut(&mut self) -> &mut [Port] {
+        &mut self.ports
     }
 
     /// Returns a port, to read its state up to the present.
@@ -441,14 +449,18 @@ impl Network {
             let (flow, ends) = (packet.flow, scheduler.now());
             self.outbox.departures.push(Departure { flow, ends });
         }
-        self.lose(packet, scheduler.now());
+        self.lose(packet, link, LossCause::Queue, scheduler.now());
     }
 
     /// Reports the loss of a packet, at a port or at the end of its link.
-    fn lose(&mut self, packet: &Packet, now: Time) {
+    fn lose(&mut self, packet: &Packet, link: LinkId, cause: LossCause, now: Time) {
         self.outbox.losses.push(PacketLoss { flow: packet.flow, time: now });
         if let Some(records) = &mut self.records {
-            records.lose(packet);
+            if matches!(cause, LossCause::Queue | LossCause::Buffer) && records.follows(link) {
+                let queue = self.ports[link as usize].backlog(now).bytes;
+                records.log_pass(packet, link, HopBegin { came: now, queue }, None);
+            }
+            records.lose(packet, Fate::Lost(now, link, cause));
         }
         self.ack_options.take(packet);
         self.take_telemetry(packet);
@@ -463,13 +475,20 @@ impl Network {
             && let Some(hop) = port.hop(packet, now).filter(|_| !packet.kind.is_frame())
         {
             records.hop(packet, &hop);
+            if records.follows(link) {
+                let begin = HopBegin { came: hop.starts, queue: 0 };
+                records.log_pass(packet, link, begin, Some(hop.starts));
+            }
         }
         Self::record_telemetry(port.telemetry(), &mut self.telemetry, packet);
+        let cut_off = port.counters.cut_off;
         let is_lost = port.loses(packet, self.pause_timers.is_some());
         if is_lost && packet.kind.is_frame() {
             self.end_frame(now);
         } else if is_lost {
-            self.lose(packet, now);
+            let is_cut_off = port.counters.cut_off > cut_off;
+            let cause = if is_cut_off { LossCause::Failure } else { LossCause::Link };
+            self.lose(packet, link, cause, now);
         }
         is_lost
     }

@@ -129,6 +129,11 @@ impl Network {
                 self.ports[id].absorb(&mut other.ports[id]);
             }
         }
+        if let Some(log) = self.records.as_mut().and_then(|records| records.log.as_mut())
+            && let Some(other) = other.take_log()
+        {
+            log.absorb(other);
+        }
         self.ack_options.absorb(&other.ack_options);
         self.telemetry.absorb(&other.telemetry);
         self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);

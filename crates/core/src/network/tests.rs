@@ -9,6 +9,7 @@ use crate::breakdown::pool::BreakdownRef;
 use crate::model::graph::{Graph, LoadReference, Loss};
 use crate::model::packet::{AckOptions, Format, Kind};
 use crate::model::telemetry::TelemetryStack;
+use crate::network::breakdown::packet_log::{SendReason, Sending};
 use crate::network::link::loss::Losses;
 use crate::network::port::PortConfig;
 use crate::network::routes::Routing;
@@ -88,7 +89,7 @@ impl Bench {
         let timers = PauseTimers::new(&config, &graph, Bytes(1_000), network.traffic());
         network.set_pause_timers(timers);
         if keeps_records {
-            network.keep_records();
+            network.keep_records(None);
         }
         Self { network, scheduler, delivered: Vec::new() }
     }
@@ -112,7 +113,10 @@ impl Bench {
     fn send(&mut self, packet: Packet) -> Option<Time> {
         let mut packet = packet;
         if self.network.records().is_some() {
-            self.network.record_send(&mut packet, BreakdownRef::default());
+            let now = self.scheduler.now();
+            let reason = SendReason::None;
+            let sending = Sending { reason, is_of_connection: false, now };
+            self.network.record_send(&mut packet, BreakdownRef::default(), sending);
         }
         self.network.send(packet, &mut self.scheduler)
     }
@@ -388,7 +392,7 @@ fn journeys(bench: &mut Bench) -> Vec<(FlowNumber, PathDelays)> {
     let mut journeys = Vec::new();
     while bench.step() {
         while let Some((_, mut packet)) = bench.delivered.pop() {
-            bench.network.begin_delivery(&mut packet);
+            bench.network.begin_delivery(&mut packet, Time::ZERO);
             assert_eq!(packet.sent_at, at(0), "the timestamp is restored");
             let arrival = bench.network.take_record().unwrap();
             bench.network.records_mut().unwrap().accounts.release(arrival.breakdown);
@@ -564,7 +568,9 @@ fn packets_of_another_partition_arrive_with_their_telemetry() {
         far.start(0, 0);
         let mut packet = near.network.collect_telemetry(packet);
         if keeps_records {
-            near.network.record_send(&mut packet, BreakdownRef::default());
+            let (reason, now) = (SendReason::None, at(0));
+            let sending = Sending { reason, is_of_connection: false, now };
+            near.network.record_send(&mut packet, BreakdownRef::default(), sending);
         }
         near.send(packet);
         near.step();

@@ -1,12 +1,22 @@
-//! Results of a run: flow records, FCT breakdowns, samples over time and RTTs.
+//! Results of a run: flow records, FCT breakdowns, samples over time, RTTs and packets.
 
 pub mod breakdown;
 pub mod chains;
 pub mod flow_columns;
+pub mod gauges;
+pub mod hops;
+pub mod packets;
 pub mod recorder;
+pub mod recording;
 pub mod rtts;
+pub mod series;
 
 pub use self::breakdown::Breakdowns;
 pub use self::chains::Chains;
 pub use self::flow_columns::FlowColumns;
+pub use self::gauges::Gauges;
+pub use self::hops::Hops;
+pub use self::packets::Packets;
 pub use self::recorder::{Config, Recorder, Samples};
+pub use self::recording::Record;
+pub use self::series::Series;

@@ -3,13 +3,17 @@
 use super::breakdown::Breakdowns;
 use super::chains::Chains;
 use super::flow_columns::{FlowColumns, reorder};
+use super::recording::{Record, Recording};
 use super::rtts::{Histogram, RttComponents, RttProbes, RttTrace};
 use crate::base::schema::{Problem, did_you_mean, positive};
 use crate::base::units::{Duration, Time};
+use crate::breakdown::chain::ChainInterval;
 use crate::breakdown::{BreakdownRow, Completion};
 use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, LinkId};
 use crate::model::ideal_fct::IdealFct;
+use crate::network::breakdown::packet_log::PacketLog;
+use crate::network::port::Port;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 
 crate::parameters! {
@@ -124,6 +128,10 @@ pub struct Recorder {
     pub sampled_flows: Vec<u64>,
     /// Flows whose chains of causes are kept.
     pub chained_flows: Vec<u64>,
+    /// Selection of the flows whose packets are recorded, if they are.
+    pub recording: Option<Box<Recording>>,
+    /// Recorded tables at the end of the run.
+    pub record: Option<Record>,
     /// Flows whose RTTs are recorded.
     pub rtt_flows: Vec<u64>,
     /// RTTs after the warm-up, by class; `None` if they are not counted.
@@ -141,6 +149,8 @@ impl Recorder {
             breakdowns: Breakdowns::default(),
             chains: Chains::default(),
             chained_flows: Vec::new(),
+            recording: None,
+            record: None,
             samples: Samples::default(),
             interval: config.map(|config| config.interval),
             queue_probes: Vec::new(),
@@ -228,10 +238,16 @@ impl Recorder {
 
     /// Returns true if the chain of causes of a flow is kept.
     pub fn keeps_chain(&self, flow: u64) -> bool {
-        self.chained_flows.contains(&flow)
+        self.chained_flows.contains(&flow) || self.is_candidate(flow)
     }
 
-    /// Records the FCT breakdown of a completed flow, and its chain of causes if that is kept.
+    /// Returns true if a flow is recorded while it is in progress.
+    pub fn is_candidate(&self, flow: u64) -> bool {
+        self.recording.as_ref().is_some_and(|recording| recording.is_candidate(flow))
+    }
+
+    /// Records the FCT breakdown of a completed flow, and its chain of causes if that is kept. Returns the
+    /// FCT and the chain if only the end of the recording decides if it is kept.
     pub fn record_breakdown(
         &mut self,
         spec: &FlowSpec,
@@ -239,15 +255,19 @@ impl Recorder {
         breakdown: &SenderBreakdown,
         completion: &Completion,
         ideal: &IdealFct,
-    ) {
+    ) -> Option<(Duration, Vec<ChainInterval>)> {
         let fct = completed - spec.start;
         let row = BreakdownRow::new(&breakdown.handshake(completion), completion);
         self.breakdowns.push(spec.id, fct, &row, ideal);
-        if self.keeps_chain(spec.id)
-            && let Some(chain) = breakdown.chain(completion)
-        {
-            self.chains.push(spec.id, fct, &chain);
+        if !self.keeps_chain(spec.id) {
+            return None;
         }
+        let chain = breakdown.chain(completion)?;
+        if self.chained_flows.contains(&spec.id) {
+            self.chains.push(spec.id, fct, &chain);
+            return None;
+        }
+        Some((fct, chain))
     }
 
     /// Merges the records of another partition.
@@ -256,14 +276,20 @@ impl Recorder {
         self.breakdowns.append(other.breakdowns);
         self.chains.append(other.chains);
         self.samples.merge(other.samples, other.active_probe);
+        if let (Some(recording), Some(other)) = (&mut self.recording, other.recording) {
+            recording.merge(*other);
+        }
         if let (Some(rtts), Some(others)) = (&mut self.rtts, other.rtts) {
             rtts.resize_with(rtts.len().max(others.len()), Histogram::default);
             rtts.iter_mut().zip(&others).for_each(|(own, other)| own.merge(other));
         }
     }
 
-    /// Sorts all tables at the end of the run.
-    pub fn close(&mut self) {
+    /// Ends the recording with this log of packets, and sorts all tables.
+    pub fn close(&mut self, log: Option<PacketLog>, ports: &mut [Port], ended: Time) {
+        let recording = self.recording.take();
+        self.record =
+            recording.map(|recording| recording.finish(log, &mut self.chains, ports, ended));
         self.records.sort();
         self.breakdowns.sort();
         self.chains.sort();
@@ -276,7 +302,8 @@ impl Recorder {
     }
 }
 
-fn find(graph: &Graph, name: &str) -> Result<LinkId, Problem> {
+/// Returns the link with this name.
+pub(super) fn find(graph: &Graph, name: &str) -> Result<LinkId, Problem> {
     let names: Vec<String> =
         (0..graph.links.len()).map(|link| graph.link_name(link as u32)).collect();
     names.iter().position(|other| other == name).map(|link| link as LinkId).ok_or_else(|| {

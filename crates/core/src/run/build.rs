@@ -10,6 +10,7 @@ use crate::base::units::{Duration, Rate, Time};
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
+use crate::network::breakdown::packet_log::PacketLog;
 use crate::network::link::loss::Losses;
 use crate::network::port::{Passing, Port, PortConfig};
 use crate::network::routes::Routes;
@@ -18,6 +19,7 @@ use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::{Number, TrafficClasses};
 use crate::queueing::{LinkScale, disciplines};
 use crate::record::Recorder;
+use crate::record::recording::Recording;
 use crate::router::{self, PortInfo};
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
@@ -162,7 +164,14 @@ impl Scenario {
             }
         }
         self.recorder(graph)?;
+        self.packet_log(graph)?;
         Ok(())
+    }
+
+    /// Returns the empty log of packets, if they are recorded.
+    fn packet_log(&self, graph: &Graph) -> Result<Option<PacketLog>, Problem> {
+        let log = self.record.as_ref().map(|config| config.packet_log(graph));
+        log.transpose().map_err(|problem| problem.within("record"))
     }
 
     fn recorder(&self, graph: &Graph) -> Result<Recorder, Problem> {
@@ -262,7 +271,7 @@ impl Scenario {
             Network::new(ports, from_host, routes, buffers, traffic, passing, is_awaited);
         network.set_pause_timers(pause_timers);
         if self.account {
-            network.keep_records();
+            network.keep_records(self.packet_log(graph)?);
         }
         Ok(network)
     }
@@ -372,6 +381,8 @@ impl Scenario {
         }
         let mut recorder = self.recorder(graph)?;
         recorder.chained_flows.clone_from(&self.account_flows);
+        recorder.recording =
+            self.record.as_ref().map(|config| Box::new(Recording::new(config, graph.links.len())));
         let setup = SimulationSetup {
             graph,
             window_plan: windows,

@@ -19,6 +19,9 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
     if !scenario.account_flows.is_empty() && !scenario.account {
         return Err(Problem::new("account_flows", "must be empty unless account = true"));
     }
+    if scenario.record.is_some() && !scenario.account {
+        return Err(Problem::new("record", "must be left out unless account = true"));
+    }
     if matches!(scenario.model, Model::Ideal(_)) && !scenario.failures.is_empty() {
         let message = "must be empty: an ideal shares out rates that do not change";
         return Err(Problem::new("failures", message));

@@ -27,6 +27,10 @@ const NODE_AND_TARGET: f64 = 10.0;
 const RECORD: f64 = 200.0;
 /// Bytes for each sample, in the same places.
 const SAMPLE: f64 = 60.0;
+/// Bytes for each recorded packet, in the core and in the tables of the Python package.
+const RECORDED_PACKET: f64 = 200.0;
+/// Bytes for each link and bin of its counters, in the same places.
+const LINK_BIN: f64 = 200.0;
 /// Bytes for each live flow besides its two ends: controller, packets in flight, slots in other tables.
 const LIVE_FLOW: f64 = 500.0;
 /// Bytes for each row of the breakdown, in the same places as a record.
@@ -58,7 +62,7 @@ pub struct Estimate {
     /// Latest end of the run.
     pub limit: Time,
     /// Memory in parts: the field that requests it, a description, and bytes. The first part is the network.
-    pub parts: [(&'static str, String, f64); 4],
+    pub parts: [(&'static str, String, f64); 5],
     /// Bytes of the results, which remain after the run.
     pub results: f64,
 }
@@ -90,7 +94,7 @@ impl Estimate {
             return Ok(());
         };
         let largest = self.parts.iter().max_by(|one, other| one.2.total_cmp(&other.2));
-        let (field, what, bytes) = largest.unwrap_or_else(|| unreachable!("there are four parts"));
+        let (field, what, bytes) = largest.unwrap_or_else(|| unreachable!("there are five parts"));
         let message = format!(
             "needs about {} of memory, {} of it for {what}, and {} may be used",
             size(self.bytes()),
@@ -147,6 +151,7 @@ impl Scenario {
         };
         let records = workload.flows * (RECORD + breakdown_row);
         let sample_bytes = samples * SAMPLE;
+        let (recorded, record_bytes) = self.record_until(&workload, live_flows, links);
         let flows = count(workload.flows);
         Ok(Estimate {
             flows: workload.flows,
@@ -162,8 +167,9 @@ impl Scenario {
                 ("workload", format!("{flows} flows"), records + workload.stored_bytes),
                 ("workload", format!("{} flows at a time", count(live_flows)), live),
                 ("samples.interval", format!("{} samples", count(samples)), sample_bytes),
+                ("record.packets", format!("{} recorded packets", count(recorded)), record_bytes),
             ],
-            results: 0.5 * (records + sample_bytes),
+            results: 0.5 * (records + sample_bytes + record_bytes),
         })
     }
 
@@ -176,6 +182,20 @@ impl Scenario {
             0.0
         };
         workload.payload.max(carried) / self.packet.payload.0 as f64
+    }
+
+    /// Returns the number of packets that are recorded, or logged while their flows are in progress, and the
+    /// memory of all records.
+    fn record_until(&self, workload: &WorkloadEstimate, live_flows: f64, links: f64) -> (f64, f64) {
+        let (Some(record), Model::Packet) = (&self.record, &self.model) else { return (0.0, 0.0) };
+        // With an ACK for each.
+        let packets = 2.0 * workload.payload / self.packet.payload.0 as f64;
+        let of_flow = packets / workload.flows.max(1.0);
+        let most = f64::from(record.packets);
+        let live = live_flows * record.share * of_flow.min(most);
+        let hops = if record.hops.is_empty() { 0.0 } else { most };
+        let recorded = packets.min(most + live) + hops;
+        (recorded, recorded * RECORDED_PACKET + links * f64::from(record.bins) * LINK_BIN)
     }
 
     /// Returns the number of samples.

@@ -123,9 +123,10 @@ impl Scenario {
         let execution = Execution { windows, partitions: partition_count, threads };
         let summary = self.simulation_summary(graph, transport, &simulation, &execution);
         let classes = simulation.classes().to_vec();
-        let Recorder { records: flows, samples, breakdowns, chains, .. } = simulation.recorder;
+        let Recorder { records: flows, samples, breakdowns, chains, record, .. } =
+            simulation.recorder;
         let account = self.account.then_some(breakdowns);
-        Ok(Results { flows, classes, samples, account, chains, summary })
+        Ok(Results { flows, classes, samples, account, chains, record, summary })
     }
 
     fn run_ideal(
@@ -188,7 +189,7 @@ impl Scenario {
         };
         summary["links"] = (0..graph.links.len()).map(link).collect();
         let (samples, chains) = (Samples::default(), Chains::default());
-        Ok(Results { flows, classes, samples, account: None, chains, summary })
+        Ok(Results { flows, classes, samples, account: None, chains, record: None, summary })
     }
 }
 

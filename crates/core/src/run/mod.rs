@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use self::prepared::Prepared;
 
-use crate::record::{Breakdowns, Chains, FlowColumns, Samples};
+use crate::record::{Breakdowns, Chains, FlowColumns, Record, Samples};
 
 /// The results of a run.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Results {
     pub account: Option<Breakdowns>,
     /// Chains of causes of the flows for which the scenario requests them.
     pub chains: Chains,
+    /// Recorded tables, if the scenario requests them.
+    pub record: Option<Record>,
     /// The complete scenario, counts, links, warnings and stuck flows.
     pub summary: Value,
 }

@@ -155,6 +155,9 @@ crate::parameters! {
         pub account: bool = false;
         /// Flows whose chain of causes is recorded as well. Takes memory for each of their packets.
         pub account_flows: Vec<u64> = Vec::new();
+        /// Records of packets, controllers and links over time, for `sojourn view` and exports; by default
+        /// nothing is recorded. Changes no other result. An ideal records nothing.
+        pub record: Option<record::recording::Config> = None;
         /// Engine of the packet simulator; by default the faster way, chosen by the network's rates
         /// and delays. The results are identical to the bit.
         pub engine: Option<Engine> = None;

@@ -12,8 +12,9 @@ use crate::network::port::counters::PortTotals;
 use crate::network::port::pause_state::PauseState;
 use crate::network::switch::pause_watchdog::Deadlock;
 use crate::network::switch::traffic_classes::Number;
-use crate::record::FlowColumns;
+use crate::record::recording::KeptFlow;
 use crate::record::rtts::Histogram;
+use crate::record::{FlowColumns, Record};
 use crate::run::scenario::{Engine, Scenario};
 use crate::schedule::WindowPlan;
 use crate::simulation::Simulation;
@@ -106,6 +107,9 @@ impl Scenario {
             }
             summary
         };
+        if let Some(record) = &recorder.record {
+            summary["record"] = record_summary(graph, record);
+        }
         summary["links"] = (0..).zip(network.ports()).map(link).collect();
         summary
     }
@@ -143,6 +147,24 @@ impl Scenario {
             "stuck": stuck,
         })
     }
+}
+
+/// Summarizes the records of flows.
+fn record_summary(graph: &Graph, record: &Record) -> Value {
+    let names = |links: &[LinkId]| -> Value {
+        links.iter().map(|link| Value::from(graph.link_name(*link))).collect()
+    };
+    let flow = |flow: &KeptFlow| {
+        json!({
+            "flow": flow.flow,
+            "why": flow.why,
+            "forward": names(&flow.paths[0]),
+            "reverse": names(&flow.paths[1]),
+            "packets": flow.packets,
+            "every": flow.every,
+        })
+    };
+    json!({ "bin_ps": record.series.bin_ps, "flows": record.flows.iter().map(flow).collect::<Vec<_>>() })
 }
 
 /// Returns histograms of round-trip times by class, without empty bins.

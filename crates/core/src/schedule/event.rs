@@ -14,6 +14,8 @@ use crate::model::packet::FlowNumber;
 pub enum Event {
     /// Counters are read at a bound of the measured interval.
     ReadCounters,
+    /// A bin of the counters of links ends.
+    EndBin,
     /// The recorder takes samples.
     Sample,
     /// The watchdog checks for deadlocks of pauses.

@@ -5,6 +5,7 @@ use crate::base::units::Time;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::flow::FlowSpec;
 use crate::model::packet::{FlowNumber, Header, Kind, Packet};
+use crate::network::breakdown::packet_log::{SendReason, Sending};
 use crate::schedule::Event;
 use crate::transport::{Arrival, Credit, CreditHost, CreditScheduler, CreditUse, InboundFlow};
 
@@ -150,12 +151,14 @@ impl Simulation<'_> {
     fn send_credit(&mut self, flow: FlowNumber, slot: usize, credit: Credit) {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         let Credit { number, segment, class } = credit;
-        let control = self.format.control(Kind::Credit, flow, self.scheduler.now());
+        let now = self.scheduler.now();
+        let control = self.format.control(Kind::Credit, flow, now);
         let next_hop = receiver_end.reverse.start();
         let mut packet = Packet { sequence: segment, next_hop, ..control }
             .with_header(Header::Credit { number, class });
         receiver_end.packets.sent += 1;
-        self.network.record_send(&mut packet, BreakdownRef::default());
+        let sending = Sending { reason: SendReason::None, is_of_connection: false, now };
+        self.network.record_send(&mut packet, BreakdownRef::default(), sending);
         self.network.send(packet, &mut self.scheduler);
     }
 }

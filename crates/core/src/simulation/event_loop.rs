@@ -19,6 +19,9 @@ impl Simulation<'_> {
         if let Some(first) = self.measured.next_bound() {
             self.scheduler.push(first, Event::ReadCounters);
         }
+        if let Some(first) = self.next_bin_end() {
+            self.scheduler.push(first, Event::EndBin);
+        }
         if self.recorder.is_sampling() {
             self.scheduler.push(Time::ZERO, Event::Sample);
         }
@@ -89,6 +92,11 @@ impl Simulation<'_> {
                     self.scheduler.push(next, Event::ReadCounters);
                 }
             }
+            Event::EndBin => {
+                if let Some(next) = self.end_bin() {
+                    self.scheduler.push(next, Event::EndBin);
+                }
+            }
             Event::Sample => {
                 if let Some(next) = self.take_samples() {
                     self.scheduler.push(next, Event::Sample);
@@ -115,7 +123,7 @@ impl Simulation<'_> {
         if let Some(mut packet) = self.network.forward(packet, link, &mut self.scheduler) {
             let keeps_breakdown = self.network.records().is_some();
             if keeps_breakdown {
-                self.network.begin_delivery(&mut packet);
+                self.network.begin_delivery(&mut packet, self.scheduler.now());
             }
             self.deliver(&packet)?;
             if keeps_breakdown {

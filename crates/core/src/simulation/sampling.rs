@@ -1,4 +1,4 @@
-//! Samples over time and RTT records.
+//! Samples and counters over time, and RTT records.
 
 use super::Simulation;
 use super::flows::ends::SenderEnd;
@@ -8,6 +8,20 @@ use crate::model::packet::{FlowNumber, Packet};
 use crate::record::Recorder;
 
 impl Simulation<'_> {
+    /// Returns the end of the present bin of the counters of links, if these are recorded.
+    pub(super) fn next_bin_end(&self) -> Option<Time> {
+        self.recorder.recording.as_ref().map(|recording| recording.series.next_end())
+    }
+
+    /// Ends a bin of the counters of links. Returns the end of the next.
+    pub(super) fn end_bin(&mut self) -> Option<Time> {
+        let (now, ports) = (self.scheduler.now(), self.network.ports_mut());
+        if let Some(recording) = &mut self.recorder.recording {
+            recording.series.read(ports, now);
+        }
+        self.next_bin_end()
+    }
+
     /// Takes all samples that are due. Returns the time of the next samples.
     pub(super) fn take_samples(&mut self) -> Option<Time> {
         let now = self.scheduler.now();

@@ -27,8 +27,10 @@ pub(super) struct Window {
 pub(super) struct WindowCoordinator<'a> {
     limit: Time,
     control: &'a RunControl,
-    /// Times of the next bound of the measured interval, samples, deadlock check and link change.
+    /// Times of the next bound of the measured interval, end of a bin, samples, deadlock check and link
+    /// change.
     next_bound: Option<Time>,
+    next_bin_end: Option<Time>,
     next_sample: Option<Time>,
     next_deadlock_check: Option<Time>,
     next_link_change: Option<Time>,
@@ -43,6 +45,7 @@ impl<'a> WindowCoordinator<'a> {
             limit,
             control,
             next_bound: simulation.measured.next_bound(),
+            next_bin_end: simulation.next_bin_end(),
             next_sample,
             next_deadlock_check,
             next_link_change: simulation.next_link_change(),
@@ -83,6 +86,13 @@ impl<'a> WindowCoordinator<'a> {
                 .fold(None, Option::or);
             simulations[0].totals.events += 1;
         }
+        if self.next_bin_end == Some(start) {
+            self.next_bin_end = simulations
+                .iter_mut()
+                .map(|simulation| simulation.end_bin())
+                .fold(None, Option::or);
+            simulations[0].totals.events += 1;
+        }
         if self.next_sample == Some(start) {
             self.next_sample = simulations
                 .iter_mut()
@@ -110,10 +120,9 @@ impl<'a> WindowCoordinator<'a> {
 
     /// Time of the next event that belongs to no node.
     fn next_global_event(&self) -> Time {
-        [self.next_bound, self.next_sample, self.next_deadlock_check, self.next_link_change]
-            .into_iter()
-            .flatten()
-            .fold(Time::NEVER, Time::min)
+        let of_observers = [self.next_bound, self.next_bin_end, self.next_sample];
+        let others = [self.next_deadlock_check, self.next_link_change];
+        of_observers.into_iter().chain(others).flatten().fold(Time::NEVER, Time::min)
     }
 }
 
@@ -185,6 +194,12 @@ fn record_ended_flows<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'
             }
             for number in &idle {
                 simulations[to].end_closing(*number);
+            }
+        }
+        let forgotten = std::mem::take(&mut simulations[from].partition_links.forgotten);
+        for to in (0..simulations.len()).filter(|to| *to != from) {
+            for number in &forgotten {
+                simulations[to].network.forget_packets(*number);
             }
         }
         ended.clear();

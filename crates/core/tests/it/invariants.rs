@@ -7,6 +7,7 @@
 use crate::common::campaign::{self, Plan};
 use crate::common::scenarios::{has_connections, scenario, with_credit};
 use crate::common::{count, try_run_in_partitions, with};
+use crate::records::check_record;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -47,7 +48,10 @@ fn fingerprint(results: &Results) -> [String; 3] {
     // The last window may contain stale events after the end of the run.
     summary["counts"]["events"] = Value::Null;
     summary["scenario"]["engine"] = Value::Null;
-    summary["scenario"]["account"] = Value::Null;
+    for recorded in ["account", "record"] {
+        summary["scenario"][recorded] = Value::Null;
+    }
+    summary.as_object_mut().unwrap().remove("record");
     [format!("{:?}", results.flows), format!("{:?}", results.samples), summary.to_string()]
 }
 
@@ -116,13 +120,20 @@ fn check(seed: u64, scenario: &Value) {
         let in_windows = fingerprint(&run_by("windows", *parts, scenario));
         by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
     }
-    check_breakdown(scenario, &results, partitions[partitions.len() - 1]);
+    check_records(scenario, &results, partitions[partitions.len() - 1], seed);
 }
 
-/// Checks that the FCT breakdown changes no result and is the same with all engines. Every run
-/// asserts that its components add up.
-fn check_breakdown(scenario: &Value, results: &Results, parts: [u32; 2]) {
-    let scenario = with(scenario, json!({ "account": true }));
+/// Checks that the FCT breakdown and records change no result and are the same with all engines. Every run
+/// asserts that the components of a breakdown add up.
+fn check_records(scenario: &Value, results: &Results, parts: [u32; 2], seed: u64) {
+    let hops =
+        if seed.is_multiple_of(2) { scenario["samples"]["queues"].clone() } else { json!([]) };
+    let record = json!({
+        "share": 0.7, "slowest": 3, "random": 1, "flows": [2], "packets": 200 << (seed % 8),
+        "bins": 2 << (seed % 7),
+        "hops": hops,
+    });
+    let scenario = with(scenario, json!({ "account": true, "record": record }));
     let (by_events, in_windows) =
         (run_by("events", [1, 1], &scenario), run_by("windows", parts, &scenario));
     let without = fingerprint(results);
@@ -133,7 +144,12 @@ fn check_breakdown(scenario: &Value, results: &Results, parts: [u32; 2]) {
         let finished: Vec<u64> = finished.map(|(flow, _)| *flow).collect();
         assert_eq!(account.flow, finished, "every finished flow must have a breakdown");
     }
+    check_record(&by_events, &scenario);
     let debug = |results: &Results| format!("{:?}", results.account);
+    assert_same(&debug(&by_events), &debug(&in_windows));
+    let debug = |results: &Results| {
+        format!("{:?} {:?} {}", results.record, results.chains, results.summary["record"])
+    };
     assert_same(&debug(&by_events), &debug(&in_windows));
 }
 

@@ -35,6 +35,7 @@ mod pcp;
 mod priorities;
 mod rate_traces;
 mod readers;
+mod records;
 mod recovery;
 mod routing;
 mod scaling;

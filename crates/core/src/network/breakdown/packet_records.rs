@@ -6,6 +6,8 @@
 
 use std::hint::black_box;
 
+use super::hop_log::HopBegin;
+use super::packet_log::{Fate, LoggedPacket, PacketLog, SendReason, Sending};
 use super::port_activity::{Totals, WaitSums};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
@@ -38,6 +40,8 @@ struct LegSums {
     /// Breakdown up to the transmission of the packet, or of the packet that it answers. Empty, if that
     /// was sent when the flow was opened.
     account: BreakdownRef,
+    /// Row of the packet in the log of recorded flows; 0 for none.
+    row: u32,
     /// Time that the receiver delayed the answer.
     receiver: Duration,
     /// Waits up to the first link.
@@ -53,6 +57,10 @@ pub struct ExportedRecord {
     legs: LegSums,
     /// Breakdown of `legs`, whose reference is valid in one partition only.
     account: Breakdown,
+    /// Packet in the log, if its flow is recorded.
+    logged: Option<LoggedPacket>,
+    /// Begin of its wait, if the packets on the link are logged.
+    begin: Option<HopBegin>,
     /// Start of the transmission on the link that the packet is on.
     pub starts: Time,
 }
@@ -65,6 +73,8 @@ pub struct PacketRecords {
     legs: Vec<LegSums>,
     /// Breakdowns of packets and senders.
     pub accounts: BreakdownPool,
+    /// Log of the packets of recorded flows, if there are any.
+    pub log: Option<Box<PacketLog>>,
     /// Record of the packet that is being delivered, until it is taken.
     delivered: Option<u32>,
 }
@@ -99,22 +109,66 @@ pub fn set_waited(packet: &mut Packet, has_waited: bool) {
 }
 
 impl PacketRecords {
+    /// Returns an empty table, which logs packets in `log`, if there is one.
+    pub fn new(log: Option<PacketLog>) -> Self {
+        Self { log: log.map(Box::new), ..Self::default() }
+    }
+
     /// Creates the record of a packet that is sent, with the breakdown up to its transmission.
     pub fn send(&mut self, packet: &mut Packet, account: BreakdownRef) {
         let number = self.allocate();
         self.hops[number] = HopSums { stamp: packet.sent_at, ..HopSums::default() };
         let legs = &mut self.legs[number];
-        (legs.account, legs.receiver) = (account, Duration::ZERO);
+        (legs.account, legs.row, legs.receiver) = (account, 0, Duration::ZERO);
         packet.sent_at = Time(number as u64 | IS_FIRST);
+    }
+
+    /// Logs a packet that was [sent](Self::send) or [answers](Self::answer), if its flow is recorded. `block`
+    /// is the first SACK block of an ACK.
+    pub fn log(&mut self, packet: &Packet, block: (u32, u32), sending: Sending) {
+        if let Some(log) = &mut self.log {
+            self.legs[number(packet)].row = log.send(packet, block, sending);
+        }
+    }
+
+    /// Returns true if the packets on a link are logged.
+    pub fn follows(&self, link: LinkId) -> bool {
+        self.log.as_ref().is_some_and(|log| log.follows(link))
+    }
+
+    /// Logs that a packet starts to wait at a link whose packets are logged.
+    fn log_wait(&mut self, packet: &Packet, begin: HopBegin) {
+        if let Some(log) = &mut self.log {
+            log.wait(number(packet) as u32, begin);
+        }
+    }
+
+    /// Logs that a packet has passed a link whose packets are logged, or was dropped there. `begin` holds if
+    /// it did not wait.
+    pub fn log_pass(
+        &mut self,
+        packet: &Packet,
+        link: LinkId,
+        begin: HopBegin,
+        starts: Option<Time>,
+    ) {
+        let number = number(packet);
+        if let Some(log) = &mut self.log {
+            log.pass([self.legs[number].row, number as u32], packet, link, begin, starts);
+        }
     }
 
     /// Creates the record of a packet from another partition.
     pub fn import(&mut self, packet: &mut Packet, exported: ExportedRecord) {
         let number = self.allocate();
-        let ExportedRecord { hops, legs, account, .. } = exported;
+        let ExportedRecord { hops, legs, account, logged, begin, .. } = exported;
         let account = self.accounts.add(account);
-        (self.hops[number], self.legs[number]) = (hops, LegSums { account, ..legs });
+        let row = logged.zip(self.log.as_mut()).map_or(0, |(logged, log)| log.insert(logged));
+        (self.hops[number], self.legs[number]) = (hops, LegSums { account, row, ..legs });
         packet.sent_at = Time(packet.sent_at.0 & (IS_FIRST | IS_BACK) | number as u64);
+        if let Some(begin) = begin {
+            self.log_wait(packet, begin);
+        }
     }
 
     /// Returns the number of a free record.
@@ -184,12 +238,15 @@ impl PacketRecords {
         let reference = std::mem::take(&mut legs.account);
         let account = *self.accounts.get(&reference);
         self.accounts.release(reference);
-        ExportedRecord { hops, legs, account, starts: hop.starts }
+        let logged = self.log.as_mut().and_then(|log| log.take(legs.row));
+        let begin = self.log.as_mut().and_then(|log| log.take_wait(number as u32));
+        ExportedRecord { hops, legs, account, logged, begin, starts: hop.starts }
     }
 
     /// Starts the delivery of a packet at the end of its route, and restores its timestamp.
-    pub fn deliver(&mut self, packet: &mut Packet) {
+    pub fn deliver(&mut self, packet: &mut Packet, now: Time) {
         let number = number(packet);
+        self.end_log(number, packet, Fate::Arrived(now));
         let sums = &self.hops[number];
         if !has(packet, IS_BACK) {
             self.legs[number].arrived = sums.waited;
@@ -253,8 +310,19 @@ impl PacketRecords {
     }
 
     /// Frees the record of a packet that is lost.
-    pub fn lose(&mut self, packet: &Packet) {
+    pub fn lose(&mut self, packet: &Packet, fate: Fate) {
+        self.end_log(number(packet), packet, fate);
         self.free(number(packet) as u32);
+    }
+
+    /// Logs the fate of the packet of a record, if its flow is recorded.
+    fn end_log(&mut self, number: usize, packet: &Packet, fate: Fate) {
+        let row = std::mem::take(&mut self.legs[number].row);
+        if row > 0
+            && let Some(log) = &mut self.log
+        {
+            log.end(row, packet, fate);
+        }
     }
 }
 
@@ -290,9 +358,9 @@ impl HopSums {
 impl Network {
     /// Starts the delivery of a packet with a record.
     #[inline(never)]
-    pub fn begin_delivery(&mut self, packet: &mut Packet) {
+    pub fn begin_delivery(&mut self, packet: &mut Packet, now: Time) {
         if let Some(records) = &mut self.records {
-            records.deliver(packet);
+            records.deliver(packet, now);
         }
     }
 
@@ -303,9 +371,41 @@ impl Network {
 
     /// Creates the record of a packet that is sent, with the breakdown up to its transmission.
     #[inline(never)]
-    pub fn record_send(&mut self, packet: &mut Packet, account: BreakdownRef) {
+    pub fn record_send(&mut self, packet: &mut Packet, account: BreakdownRef, sending: Sending) {
         if let Some(records) = &mut self.records {
             records.send(packet, account);
+            records.log(packet, (0, 0), sending);
+        }
+    }
+
+    /// Moves the record of the packet that is being delivered to its answer.
+    #[inline(never)]
+    pub fn record_answer(&mut self, packet: &mut Packet, is_of_connection: bool, now: Time) {
+        let block = self.ack_options.first_block(packet);
+        if let Some(records) = &mut self.records {
+            records.answer(packet);
+            let reason = SendReason::None;
+            records.log(packet, block, Sending { reason, is_of_connection, now });
+        }
+    }
+
+    /// Takes the log of packets.
+    pub fn take_log(&mut self) -> Option<PacketLog> {
+        self.records.as_mut()?.log.take().map(|log| *log)
+    }
+
+    /// Returns true if packets of all flows are logged.
+    pub fn logs_all_flows(&self) -> bool {
+        self.records
+            .as_ref()
+            .and_then(|records| records.log.as_ref())
+            .is_some_and(|log| log.follows_all())
+    }
+
+    /// Drops the log of a flow that has ended.
+    pub fn forget_packets(&mut self, flow: FlowNumber) {
+        if let Some(log) = self.records.as_mut().and_then(|records| records.log.as_mut()) {
+            log.forget(flow);
         }
     }
 
@@ -338,6 +438,11 @@ impl Network {
             && let Some(totals) = self.ports[link as usize].enter(packet, class, now)
         {
             records.enter(packet, now, &totals);
+            if records.follows(link) {
+                let backlog = self.ports[link as usize].backlog(now).bytes;
+                let queue = backlog.saturating_sub(u64::from(packet.bytes));
+                records.log_wait(packet, HopBegin { came: now, queue });
+            }
         }
     }
 }

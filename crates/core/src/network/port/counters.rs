@@ -1,7 +1,7 @@
 //! Counters of a port, which must add up.
 
 use super::Port;
-use crate::base::units::Time;
+use crate::base::units::{Duration, Time};
 use crate::model::packet::Kind;
 
 /// Packets and bytes that have passed a port. The fields that every departure touches stand first.
@@ -64,8 +64,12 @@ pub struct PortTotals {
     pub marked: u64,
     /// Packets that the queue or the shared buffer dropped.
     pub dropped: u64,
+    /// Packets that were transmitted and lost on the link.
+    pub lost: u64,
     /// Pauses of all classes that have begun.
     pub pauses: u64,
+    /// Time for which classes were paused, over all classes.
+    pub paused: Duration,
     /// Integral of the backlog over time, in byte-picoseconds.
     pub queue_area: u128,
 }
@@ -73,13 +77,15 @@ pub struct PortTotals {
 impl PortTotals {
     /// Returns the totals of a port that no longer changes, or that has been read at `now`.
     pub fn of(port: &Port, now: Time) -> Self {
-        let Counters { departed, bytes, marked, dropped, .. } = port.counters;
+        let Counters { departed, bytes, marked, dropped, lost, .. } = port.counters;
         Self {
             departed,
             bytes,
             marked,
             dropped,
+            lost,
             pauses: port.pauses.iter().map(|pauses| pauses.count).sum(),
+            paused: Duration(port.pauses.iter().map(|pauses| pauses.until(now).0).sum()),
             queue_area: port.counters.queue_area_at(port.transmitter.waiting.bytes, now),
         }
     }
@@ -92,9 +98,35 @@ impl PortTotals {
             bytes: self.bytes - earlier.bytes,
             marked: self.marked - earlier.marked,
             dropped: self.dropped - earlier.dropped,
+            lost: self.lost - earlier.lost,
             pauses: self.pauses - earlier.pauses,
+            paused: self.paused - earlier.paused,
             queue_area: self.queue_area - earlier.queue_area,
         }
+    }
+
+    /// Returns the sum of two totals.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            departed: self.departed + other.departed,
+            bytes: self.bytes + other.bytes,
+            marked: self.marked + other.marked,
+            dropped: self.dropped + other.dropped,
+            lost: self.lost + other.lost,
+            pauses: self.pauses + other.pauses,
+            paused: self.paused + other.paused,
+            queue_area: self.queue_area + other.queue_area,
+        }
+    }
+}
+
+impl Port {
+    /// Returns the totals at `now`, and the largest backlog since the last call.
+    pub fn take_totals(&mut self, now: Time) -> (PortTotals, u64) {
+        let totals = self.totals(now);
+        let waiting = self.transmitter.waiting.bytes;
+        (totals, std::mem::replace(&mut self.counters.queue_max, waiting))
     }
 }
 

@@ -32,6 +32,11 @@ impl PauseState {
         }
     }
 
+    /// Returns the total duration up to `now`, with that of the present pause.
+    pub fn until(&self, now: Time) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
     /// Returns the sum over all classes: numbers and durations are added, and the longest is kept.
     pub fn of_all(classes: &[Self]) -> Self {
         let add = |sum: Self, class: &Self| Self {

@@ -6,6 +6,7 @@ use crate::base::units::Time;
 use crate::model::graph::LinkId;
 use crate::model::packet::{Flags, FlowNumber, Kind, Packed, Packet};
 use crate::network::Network;
+use crate::network::breakdown::packet_log::LossCause;
 use crate::schedule::{Event, Scheduler};
 
 impl Network {
@@ -55,7 +56,7 @@ impl Network {
         }
         let pauses = buffers.pauses(ingress);
         if !admitted {
-            self.lose(packet, now);
+            self.lose(packet, link, LossCause::Buffer, now);
         }
         if pauses {
             self.send_pause_frame(Kind::Pause, ingress, scheduler);

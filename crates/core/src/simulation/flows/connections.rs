@@ -14,12 +14,14 @@ use std::collections::VecDeque;
 use super::ends::SenderEnd;
 use super::finish::EndedFlow;
 use crate::base::schema::Problem;
-use crate::base::units::{Bytes, Time};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::breakdown::Completion;
+use crate::breakdown::chain::ChainInterval;
 use crate::model::flow::{FlowSpec, Outcome};
 use crate::model::ideal_fct::IdealFct;
 use crate::model::packet::FlowNumber;
 use crate::record::Recorder;
+use crate::record::gauges::GaugeLog;
 use crate::simulation::Simulation;
 
 /// Flow that a byte stream carries.
@@ -153,14 +155,14 @@ fn record_breakdown(
     flow: &StreamFlow,
     sender_end: &SenderEnd,
     ideal: &IdealFct,
-) {
-    if let Some(StreamFlowBreakdown::Arrived(arrived_at, completion)) = &flow.breakdown
-        && let Some(breakdown) = &sender_end.breakdown
-    {
-        let (spec, completed_at) = (&flow.spec, flow.completed_at);
-        let completion = Completion { connection: completed_at - *arrived_at, ..**completion };
-        recorder.record_breakdown(spec, completed_at, breakdown, &completion, ideal);
-    }
+) -> Option<(Duration, Vec<ChainInterval>)> {
+    let Some(StreamFlowBreakdown::Arrived(arrived_at, completion)) = &flow.breakdown else {
+        return None;
+    };
+    let (spec, completed_at) = (&flow.spec, flow.completed_at);
+    let completion = Completion { connection: completed_at - *arrived_at, ..**completion };
+    let breakdown = sender_end.breakdown.as_ref()?;
+    recorder.record_breakdown(spec, completed_at, breakdown, &completion, ideal)
 }
 
 impl Simulation<'_> {
@@ -303,9 +305,10 @@ impl Simulation<'_> {
             self.live_flow_count.record(now, -1);
             let former_routes = self.former_routes.get(&number).map_or(&[][..], Vec::as_slice);
             let ideal = self.ideal_fct_of(&spec, former_routes.iter().copied().chain([route]));
-            if let Some(sender_end) = &self.flows.senders[slot] {
-                record_breakdown(&mut self.recorder, &flow, sender_end, &ideal);
-            }
+            let chain = self.flows.senders[slot].as_ref().and_then(|sender_end| {
+                record_breakdown(&mut self.recorder, &flow, sender_end, &ideal)
+            });
+            self.select_recorded(&spec, completed_at, &ideal, route, (chain, GaugeLog::default()));
             self.record(EndedFlow {
                 outcome: Outcome::Finished,
                 completed: Some(completed_at),
@@ -360,9 +363,10 @@ impl Simulation<'_> {
             let (spec, completed_at) = (flow.spec, flow.completed_at);
             let completed = Some(completed_at).filter(|time| *time < Time::NEVER);
             let ideal = self.ideal_fct_of(&spec, routes_used());
-            if completed.is_some() {
-                record_breakdown(&mut self.recorder, &flow, &sender_end, &ideal);
-            }
+            let chain = completed
+                .and_then(|_| record_breakdown(&mut self.recorder, &flow, &sender_end, &ideal));
+            let ended = completed.unwrap_or(self.totals.ended);
+            self.select_recorded(&spec, ended, &ideal, shared.route, (chain, GaugeLog::default()));
             let of_flow = delivered.min(spec.size.unwrap_or_default().0);
             delivered -= of_flow;
             self.record(EndedFlow {

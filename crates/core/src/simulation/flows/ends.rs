@@ -11,6 +11,7 @@ use crate::breakdown::Completion;
 use crate::model::flow::FlowSpec;
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
+use crate::record::gauges::GaugeLog;
 use crate::record::rtts::RttTrace;
 use crate::simulation::credit::SchedulerRef;
 use crate::simulation::external_stacks::Datagrams;
@@ -93,6 +94,8 @@ pub(in crate::simulation) struct SharedState {
     pub(in crate::simulation) lost: u64,
     /// RTT trace, if RTTs of the flow are recorded.
     pub(in crate::simulation) trace: Option<Box<RttTrace>>,
+    /// Gauges of the sender, if the flow is recorded.
+    pub(in crate::simulation) gauges: Option<Box<GaugeLog>>,
     /// Final state of the receiver, if it is in another partition.
     pub(in crate::simulation) remote_receiver: Option<Box<ReceiverFinal>>,
     /// Datagrams in the network, if the flow has an external stack.

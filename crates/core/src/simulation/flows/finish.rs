@@ -3,12 +3,17 @@
 use std::cmp::Reverse;
 
 use super::ends::ReceiverFinal;
-use crate::base::units::{Bytes, Time};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::breakdown::chain::ChainInterval;
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::model::graph::LinkId;
 use crate::model::ideal_fct::IdealFct;
+use crate::model::packet::FlowNumber;
 use crate::network::outbox::PacketLoss;
 use crate::network::routes::Route;
 use crate::network::switch::pause_watchdog;
+use crate::record::gauges::GaugeLog;
+use crate::record::recording::RecordedFlow;
 use crate::simulation::Simulation;
 
 /// Flow that has ended, or is in progress at the end of the run.
@@ -127,15 +132,20 @@ impl Simulation<'_> {
         let former_routes = self.former_routes.remove(&sender_end.number).unwrap_or_default();
         let routes_used = || former_routes.iter().copied().chain([shared.route]);
         let ideal = self.ideal_fct_of(&spec, routes_used());
+        let mut chain = None;
+        if let (Some(completed), Some(breakdown)) = (completed, &sender_end.breakdown) {
+            let completion = completion.map(|completion| *completion).unwrap_or_default();
+            chain =
+                self.recorder.record_breakdown(&spec, completed, breakdown, &completion, &ideal);
+        }
+        let ended = completed.or(closed).unwrap_or(self.totals.ended);
+        let gauges = shared.gauges.map(|gauges| *gauges).unwrap_or_default();
+        self.select_recorded(&spec, ended, &ideal, shared.route, (chain, gauges));
         self.network.unregister_flow(sender_end.number, routes_used());
         routes_used().for_each(|route| self.network.routes_mut().release(route));
         self.local_flows -= 1;
         if self.partition.has_others() {
             self.partition_links.ended.push(sender_end.number);
-        }
-        if let (Some(completed), Some(breakdown)) = (completed, &sender_end.breakdown) {
-            let completion = completion.map(|completion| *completion).unwrap_or_default();
-            self.recorder.record_breakdown(&spec, completed, breakdown, &completion, &ideal);
         }
         // Only the sender of a finished flow receives an acknowledgement of all payload.
         let acked = closed.filter(|_| outcome == Outcome::Finished);
@@ -147,6 +157,52 @@ impl Simulation<'_> {
         let delivered = Bytes(receiver.delivered);
         let lost = Some(shared.lost as u32);
         self.record(EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts, lost });
+    }
+
+    /// Adds a flow that has ended, or the run, to the selection of recorded flows, if it is a candidate.
+    pub(in crate::simulation) fn select_recorded(
+        &mut self,
+        spec: &FlowSpec,
+        ended: Time,
+        ideal: &IdealFct,
+        route: Route,
+        (chain, gauges): (Option<(Duration, Vec<ChainInterval>)>, GaugeLog),
+    ) {
+        let Some(recording) = &mut self.recorder.recording else { return };
+        if !recording.is_candidate(spec.id) {
+            if self.network.logs_all_flows() {
+                self.forget_packets(spec.id as FlowNumber);
+            }
+            return;
+        }
+        let links = |way| {
+            let mut links: Vec<LinkId> = Vec::new();
+            for link in self.network.routes().links(way).flatten() {
+                if !links.contains(link) {
+                    links.push(*link);
+                }
+            }
+            links
+        };
+        let dropped = recording.add(RecordedFlow {
+            flow: spec.id,
+            size: spec.size,
+            excess: ended.since(spec.start + ideal.total()),
+            paths: route.both().map(links),
+            chain,
+            gauges,
+        });
+        for flow in dropped {
+            self.forget_packets(flow as FlowNumber);
+        }
+    }
+
+    /// Drops the packets of a flow that has ended and is not kept, in all partitions.
+    fn forget_packets(&mut self, flow: FlowNumber) {
+        self.network.forget_packets(flow);
+        if self.partition.has_others() {
+            self.partition_links.forgotten.push(flow);
+        }
     }
 
     /// Records a flow.
@@ -221,7 +277,8 @@ impl Simulation<'_> {
             self.record_flow(slot, Time::ZERO);
             self.flows.truncate(slot);
         }
-        self.recorder.close();
+        let log = self.network.take_log();
+        self.recorder.close(log, self.network.ports_mut(), now);
     }
 }
 

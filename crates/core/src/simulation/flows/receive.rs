@@ -196,8 +196,9 @@ impl Simulation<'_> {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         receiver_end.packets.sent += 1;
         let next_hop = receiver_end.reverse.start();
-        if let Some(records) = self.network.records_mut() {
-            records.answer(&mut packet);
+        if self.network.records().is_some() {
+            let is_of_connection = receiver_end.is_stream;
+            self.network.record_answer(&mut packet, is_of_connection, self.scheduler.now());
         }
         self.network.send(Packet { next_hop, ..packet }, &mut self.scheduler);
     }

@@ -5,6 +5,8 @@ use crate::base::units::{Bytes, Time};
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::packet::{FlowNumber, Format, Header, Kind, Packet};
 use crate::network::Network;
+use crate::network::breakdown::packet_log::{SendReason, Sending};
+use crate::record::gauges::GaugeLog;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
 use crate::transport::endpoint::sender::NextPacket;
@@ -103,6 +105,35 @@ impl SenderEnd {
         };
         let has_timed_out = self.sender.has_timed_out();
         breakdown.on_send(now, segment, has_timed_out, port, &mut records.accounts)
+    }
+
+    /// Returns the circumstances of a transmission, for the log of packets.
+    fn sending(&self, output: NextPacket, now: Time) -> Sending {
+        let reason = match output {
+            NextPacket::Segment(segment) if segment.is_probe => SendReason::Probe,
+            NextPacket::Segment(segment) if segment.is_retransmit => {
+                if self.sender.has_timed_out() {
+                    SendReason::Timeout
+                } else {
+                    SendReason::SequenceGap
+                }
+            }
+            _ => SendReason::None,
+        };
+        Sending { reason, is_of_connection: self.is_stream, now }
+    }
+
+    /// Adds the gauges of the sender and of its controller to a log.
+    #[inline(never)]
+    fn log_gauges(&self, now: Time, allowance: Allowance, gauges: &mut GaugeLog) {
+        for (name, value) in self.sender.gauges(allowance) {
+            gauges.push(now, name, value);
+        }
+        for (name, value) in self.controller.gauges() {
+            if name != "window_bytes" && name != "rate_bps" {
+                gauges.push(now, name, value);
+            }
+        }
     }
 
     /// Notes in the breakdown what delays the next segment.
@@ -239,7 +270,8 @@ impl Simulation<'_> {
             }
             if keeps_breakdown {
                 let breakdown = sender_end.breakdown_of(output, now, &packet, &mut self.network);
-                self.network.record_send(&mut packet, breakdown);
+                let sending = sender_end.sending(output, now);
+                self.network.record_send(&mut packet, breakdown, sending);
             }
             sender_end.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
@@ -260,6 +292,11 @@ impl Simulation<'_> {
         }
         if keeps_breakdown {
             sender_end.note_constraint(allowance);
+            if let Some(gauges) =
+                self.flows.shared[slot].as_mut().and_then(|shared| shared.gauges.as_mut())
+            {
+                sender_end.log_gauges(now, allowance, gauges);
+            }
         }
         if sender_end.is_stream && sender_end.sender.is_app_limited(allowance) {
             sender_end.controller.on_app_limited();

@@ -323,6 +323,8 @@ impl Simulation<'_> {
             route,
             lost: 0,
             trace,
+            gauges: (has_sender && !is_stream && self.recorder.is_candidate(spec.id))
+                .then(Box::default),
             remote_receiver: None,
             datagrams: None,
             stream,

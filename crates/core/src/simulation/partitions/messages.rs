@@ -59,6 +59,8 @@ pub(in crate::simulation) struct PartitionLinks {
     pub(in crate::simulation) news: PartitionNews,
     /// Flows that have ended.
     pub(in crate::simulation) ended: Vec<FlowNumber>,
+    /// Flows that have ended and are no longer recorded.
+    pub(in crate::simulation) forgotten: Vec<FlowNumber>,
     /// Byte streams that have become idle.
     pub(in crate::simulation) idle: Vec<FlowNumber>,
 }
@@ -85,6 +87,7 @@ impl PartitionLinks {
             next_arrival: Time::NEVER,
             news: PartitionNews::default(),
             ended: Vec::new(),
+            forgotten: Vec::new(),
             idle: Vec::new(),
         }
     }

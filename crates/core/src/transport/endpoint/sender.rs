@@ -5,6 +5,7 @@
 
 mod byte_stream;
 mod credit;
+mod gauges;
 mod losses;
 mod path_cache;
 mod rtt_samples;
@@ -48,6 +49,7 @@ pub enum NextPacket {
 
 /// A segment to put into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "properties of one transmission")]
 pub struct Segment {
     /// Segment number.
     pub sequence: u32,
@@ -57,6 +59,8 @@ pub struct Segment {
     pub wants_ack: bool,
     /// True if the segment was sent before.
     pub is_retransmit: bool,
+    /// True if the segment is a tail loss probe.
+    pub is_probe: bool,
     /// True if the segment carries CWR: the sender has responded to an ECN mark.
     pub has_cwr: bool,
 }
@@ -332,7 +336,7 @@ impl Sender {
         // timeout, since new data would be late and ECE would prevent window growth until then.
         let has_cwr = self.owes_cwr && (!is_retransmit || self.scoreboard.has_timed_out());
         self.owes_cwr &= !has_cwr;
-        Some(Segment { sequence, payload, wants_ack, is_retransmit, has_cwr })
+        Some(Segment { sequence, payload, wants_ack, is_retransmit, is_probe, has_cwr })
     }
 
     /// Returns the next segment to send, if the window permits one. One packet may always be in
@@ -563,11 +567,6 @@ impl Sender {
     /// Returns when the retransmission timer expires.
     fn rto_expiry(&self) -> Time {
         timer_ticks::expiry(self.rto_start, self.timeout(), self.mechanism.reliability.timer_tick)
-    }
-
-    /// Returns the current RTO.
-    pub fn timeout(&self) -> Duration {
-        self.rtt.timeout(&self.mechanism.reliability)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::breakdown::Breakdown;
 use crate::model::packet::{Format, Kind};
+use crate::network::breakdown::packet_log::LossCause;
 
 fn packet(kind: Kind, sent_at: u64) -> Packet {
     let format: Format = crate::base::schema::defaults();
@@ -29,7 +30,7 @@ fn a_packet_gets_its_timestamp_back_when_it_is_delivered() {
     set_waited(&mut data, true);
     assert!(has_waited(&data));
     records.hop(&mut data, &hop(50, false));
-    records.deliver(&mut data);
+    records.deliver(&mut data, Time::ZERO);
     assert_eq!(data.sent_at, Time(12_345));
     assert_eq!(records.take().map(|arrival| arrival.delays), Some(journey(1)));
     records.clear();
@@ -43,7 +44,7 @@ fn a_timestamp_that_the_link_sets_is_recorded() {
     records.send(&mut data, BreakdownRef::default());
     records.hop(&mut data, &hop(50, true));
     records.hop(&mut data, &hop(60, false));
-    records.deliver(&mut data);
+    records.deliver(&mut data, Time::ZERO);
     assert_eq!(data.sent_at, Time(50));
 }
 
@@ -55,7 +56,7 @@ fn an_answer_continues_the_record_of_its_packet() {
     let account = records.accounts.add(breakdown);
     records.send(&mut data, account);
     records.hop(&mut data, &hop(10, false));
-    records.deliver(&mut data);
+    records.deliver(&mut data, Time::ZERO);
     assert_eq!(records.finish().map(|finish| finish.delays), Some(journey(1)));
     // The answer is delayed by 30.
     let kept = records.keep().unwrap();
@@ -65,7 +66,7 @@ fn an_answer_continues_the_record_of_its_packet() {
     records.answer(&mut ack);
     records.clear();
     records.hop(&mut ack, &hop(200, false));
-    records.deliver(&mut ack);
+    records.deliver(&mut ack, Time::ZERO);
     let arrival = records.take().unwrap();
     assert_eq!((arrival.delays, arrival.receiver), (journey(2), Duration(30)));
     records.accounts.release(arrival.breakdown);
@@ -79,7 +80,7 @@ fn an_answer_to_a_packet_without_a_record_starts_a_new_one() {
     let mut ack = packet(Kind::Ack, 9);
     records.answer(&mut ack);
     records.hop(&mut ack, &hop(200, false));
-    records.deliver(&mut ack);
+    records.deliver(&mut ack, Time::ZERO);
     assert_eq!(ack.sent_at, Time(9));
     assert_eq!(records.take().map(|arrival| arrival.delays), Some(journey(1)));
     records.clear();
@@ -98,12 +99,12 @@ fn an_exported_record_continues_in_the_other_partition() {
     here.assert_empty();
     there.import(&mut data, exported);
     there.hop(&mut data, &hop(20, false));
-    there.deliver(&mut data);
+    there.deliver(&mut data, Time::ZERO);
     assert_eq!(data.sent_at, Time(6));
     let arrival = there.take().unwrap();
     assert_eq!(arrival.delays, journey(2));
     there.accounts.release(arrival.breakdown);
     there.clear();
-    there.lose(&other);
+    there.lose(&other, Fate::Lost(Time::ZERO, 0, LossCause::Queue));
     there.assert_empty();
 }

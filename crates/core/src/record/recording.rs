@@ -1,0 +1,320 @@
+//! Records of selected flows and of all links over time.
+//!
+//! All candidates are logged while they are in progress. Which of them are kept depends on other flows, but
+//! not on the order in which they end, so a run in partitions keeps the same.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::chains::Chains;
+use super::gauges::{GaugeLog, Gauges};
+use super::hops::Hops;
+use super::packets::Packets;
+use super::recorder::find;
+use super::series::{LinkSeries, Series};
+use crate::base::random::mix;
+use crate::base::schema::{Problem, fraction, positive};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::breakdown::chain::ChainInterval;
+use crate::model::graph::{Graph, LinkId};
+use crate::model::packet::FlowNumber;
+use crate::network::breakdown::hop_log::HopLog;
+use crate::network::breakdown::packet_log::{Candidates, PacketLog};
+use crate::network::port::Port;
+
+crate::parameters! {
+    /// Records of the packets of some flows. Needs `account = true`.
+    pub struct Config {
+        /// Flows that are always recorded, by number.
+        pub flows: Vec<u64> = Vec::new();
+        /// Share of the other flows that are candidates, chosen by a hash of their number.
+        pub share: f64 = 0.1, where fraction;
+        /// Candidates that are kept in each half decade of size because they took longest beyond their ideal
+        /// FCT; flows that have not finished count with their time so far.
+        pub slowest: u32 = 8;
+        /// Candidates that are kept in each half decade of size by a hash of their number.
+        pub random: u32 = 2;
+        /// Packets that are kept in all. Beyond, the flows that have most keep every second, fourth, … of the
+        /// packets that arrived when sent first.
+        pub packets: u32 = 400_000, where positive;
+        /// Bins of time for the counters of links, at most; an even number.
+        pub bins: u32 = 512, where |bins| {
+            if *bins > 0 && bins.is_multiple_of(2) { Ok(()) } else { Err("even, and 2 or more") }
+        };
+        /// Links on which all packets are recorded, by name: `left->right`. Up to `packets` in all, the first
+        /// ones.
+        pub hops: Vec<String> = Vec::new();
+    }
+}
+
+impl Config {
+    /// Returns the flows whose packets are logged while they are in progress.
+    fn candidates(&self) -> Candidates {
+        let keeps_others = self.slowest > 0 || self.random > 0;
+        Candidates::new(&self.flows, if keeps_others { self.share } else { 0.0 })
+    }
+
+    /// Returns an empty log of packets. A flow of which there may be many has a part of the packets only.
+    pub fn packet_log(&self, graph: &Graph) -> Result<PacketLog, Problem> {
+        let most = self.packets as usize;
+        let kept = self.slowest.saturating_add(self.random).max(1) as usize;
+        let mut links = Vec::new();
+        for (i, name) in self.hops.iter().enumerate() {
+            links.push(find(graph, name).map_err(|problem| problem.within(&format!("hops[{i}]")))?);
+        }
+        let hops = (!links.is_empty()).then(|| HopLog::new(&links, most));
+        Ok(PacketLog::new(self.candidates(), [most, most.div_ceil(kept)], hops))
+    }
+}
+
+/// A flow that has ended, or the run, while its packets were logged.
+#[derive(Clone, Debug)]
+pub struct RecordedFlow {
+    /// Number of the flow.
+    pub flow: u64,
+    /// Payload, unless it is long-lived.
+    pub size: Option<Bytes>,
+    /// Time beyond the ideal FCT.
+    pub excess: Duration,
+    /// Links of the forward and of the reverse path.
+    pub paths: [Vec<LinkId>; 2],
+    /// FCT and causal chain of a finished flow.
+    pub chain: Option<(Duration, Vec<ChainInterval>)>,
+    /// Gauges of its sender.
+    pub gauges: GaugeLog,
+}
+
+/// Number of the half decade of a size.
+fn half_decade(size: Bytes) -> u32 {
+    let decade = size.0.max(1).ilog10();
+    let square = u128::from(size.0) * u128::from(size.0);
+    2 * decade + u32::from(square >= 10_u128.pow(2 * decade + 1))
+}
+
+/// Order in which flows are kept at random.
+fn random_rank(flow: u64) -> (u64, u64) {
+    // The candidates are those with small hashes, so their order needs another hash.
+    (mix(!flow), flow)
+}
+
+/// Selection of the recorded flows that are kept, and the counters of links over time.
+pub struct Recording {
+    candidates: Candidates,
+    slowest: usize,
+    random: usize,
+    packets: usize,
+    /// Counters of links.
+    pub series: LinkSeries,
+    named: Vec<RecordedFlow>,
+    /// By half decade of size, the slowest first.
+    others: BTreeMap<u32, Vec<RecordedFlow>>,
+}
+
+/// Reason to keep a flow.
+const NAMED: &str = "named";
+const SLOWEST: &str = "slowest";
+const RANDOM: &str = "random";
+
+/// A kept flow.
+#[derive(Clone, Debug)]
+pub struct KeptFlow {
+    /// Number of the flow.
+    pub flow: u64,
+    /// Reason to keep it.
+    pub why: &'static str,
+    /// Links of the forward and of the reverse path.
+    pub paths: [Vec<LinkId>; 2],
+    /// Packets that it sent on both paths.
+    pub packets: u64,
+    /// Distance of the numbers of its ordinary packets in the table.
+    pub every: u32,
+}
+
+/// Recorded tables.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Kept flows by number.
+    pub flows: Vec<KeptFlow>,
+    /// Packets of these flows.
+    pub packets: Packets,
+    /// Gauges of these flows.
+    pub gauges: Gauges,
+    /// Counters of links over time.
+    pub series: Series,
+    /// Packets on selected links.
+    pub hops: Hops,
+}
+
+impl Recording {
+    /// Returns an empty selection, in a network of `links` links.
+    pub fn new(config: &Config, links: usize) -> Self {
+        Self {
+            candidates: config.candidates(),
+            slowest: config.slowest as usize,
+            random: config.random as usize,
+            packets: config.packets as usize,
+            series: LinkSeries::new(links, config.bins),
+            named: Vec::new(),
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// Returns true if a flow is recorded while it is in progress.
+    pub fn is_candidate(&self, flow: u64) -> bool {
+        self.candidates.contains(flow)
+    }
+
+    /// Adds a flow that has ended. Returns the flows that are not kept any more, which may include it.
+    pub fn add(&mut self, flow: RecordedFlow) -> Vec<u64> {
+        if self.candidates.is_named(flow.flow) {
+            self.named.push(flow);
+            return Vec::new();
+        }
+        let Some(size) = flow.size else { return vec![flow.flow] };
+        let half_decade = half_decade(size);
+        self.others.entry(half_decade).or_default().push(flow);
+        self.prune(half_decade)
+    }
+
+    /// Drops the flows of a half decade of size that are not kept. Returns their numbers.
+    fn prune(&mut self, half_decade: u32) -> Vec<u64> {
+        let Some(flows) = self.others.get_mut(&half_decade) else { return Vec::new() };
+        flows.sort_unstable_by_key(|flow| (Reverse(flow.excess), flow.flow));
+        let mut ranks: Vec<_> = flows.iter().map(|flow| random_rank(flow.flow)).collect();
+        ranks.sort_unstable();
+        ranks.truncate(self.random);
+        let (mut index, mut dropped) = (0, Vec::new());
+        flows.retain(|flow| {
+            index += 1;
+            let is_kept = index <= self.slowest || ranks.contains(&random_rank(flow.flow));
+            if !is_kept {
+                dropped.push(flow.flow);
+            }
+            is_kept
+        });
+        dropped
+    }
+
+    /// Merges the selection of another partition.
+    pub fn merge(&mut self, other: Self) {
+        self.series.absorb(other.series);
+        self.named.extend(other.named);
+        for (half_decade, flows) in other.others {
+            self.others.entry(half_decade).or_default().extend(flows);
+            self.prune(half_decade);
+        }
+    }
+
+    /// Ends the recording: adds the chains of the kept flows to `chains`, and returns their tables.
+    pub fn finish(
+        self,
+        log: Option<PacketLog>,
+        chains: &mut Chains,
+        ports: &mut [Port],
+        ended: Time,
+    ) -> Record {
+        let (mut logs, hops) = log.map(PacketLog::into_parts).unwrap_or_default();
+        let series = self.series.finish(ports, ended);
+        let slowest = self.slowest;
+        let with_reason = |flows: Vec<RecordedFlow>| {
+            let reason = move |index| if index < slowest { SLOWEST } else { RANDOM };
+            flows.into_iter().enumerate().map(move |(index, flow)| (flow, reason(index)))
+        };
+        let others = self.others.into_values().flat_map(with_reason);
+        let mut kept: Vec<_> =
+            self.named.into_iter().map(|flow| (flow, NAMED)).chain(others).collect();
+        kept.sort_unstable_by_key(|(flow, _)| flow.flow);
+        let mut kept_logs: Vec<_> = kept
+            .iter()
+            .map(|(flow, _)| logs.remove(&(flow.flow as FlowNumber)).unwrap_or_default())
+            .collect();
+        let packets = Packets::new(&mut kept_logs, self.packets);
+        let mut gauges = Gauges::default();
+        let flows = kept.into_iter().zip(&kept_logs).map(|((flow, why), log)| {
+            gauges.append(flow.flow, flow.gauges);
+            if let Some((fct, chain)) = &flow.chain {
+                chains.push(flow.flow, *fct, chain);
+            }
+            KeptFlow {
+                flow: flow.flow,
+                why,
+                paths: flow.paths,
+                packets: log.sent.iter().map(|sent| u64::from(*sent)).sum(),
+                every: log.every(),
+            }
+        });
+        let flows = flows.collect();
+        Record { flows, packets, gauges, series, hops: Hops::new(&hops) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::defaults;
+
+    fn flow(flow: u64, size: u64, excess: u64) -> RecordedFlow {
+        RecordedFlow {
+            flow,
+            size: Some(Bytes(size)),
+            excess: Duration(excess),
+            paths: [vec![], vec![]],
+            chain: None,
+            gauges: GaugeLog::default(),
+        }
+    }
+
+    fn recording(named: &[u64], slowest: u32, random: u32) -> Recording {
+        let flows = named.to_vec();
+        let config = Config { flows, share: 1.0, slowest, random, ..defaults() };
+        Recording::new(&config, 0)
+    }
+
+    /// Numbers of the kept flows, with the reasons.
+    fn kept(recording: Recording) -> Vec<(u64, &'static str)> {
+        let record = recording.finish(None, &mut Chains::default(), &mut [], Time::ZERO);
+        record.flows.iter().map(|flow| (flow.flow, flow.why)).collect()
+    }
+
+    #[test]
+    fn half_decades_begin_at_powers_of_the_root_of_ten() {
+        let sizes = [0, 1, 3, 4, 10, 31, 32, 99, 100, 316, 317, u64::MAX];
+        let expected = [0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 5, 38];
+        assert_eq!(sizes.map(|size| half_decade(Bytes(size))), expected);
+    }
+
+    #[test]
+    fn the_slowest_of_each_size_and_named_flows_are_kept() {
+        let mut recording = recording(&[7], 2, 0);
+        for (number, size, excess) in
+            [(1, 1_000, 5), (2, 1_000, 9), (3, 1_500, 9), (4, 50_000, 1), (7, 1_000, 0)]
+        {
+            recording.add(flow(number, size, excess));
+        }
+        let expected = [(2, SLOWEST), (3, SLOWEST), (4, SLOWEST), (7, NAMED)];
+        assert_eq!(kept(recording), expected);
+    }
+
+    #[test]
+    fn the_selection_does_not_depend_on_order_or_partitions() {
+        let flows: Vec<_> = (0..200).map(|i| flow(i, 10 + i * 7, mix(i) % 50)).collect();
+        let select = |flows: &mut dyn Iterator<Item = &RecordedFlow>| {
+            let mut recording = recording(&[], 3, 2);
+            let mut count = 0;
+            for flow in flows {
+                count += 1;
+                count -= recording.add(flow.clone()).len();
+            }
+            (recording, count)
+        };
+        let (whole, count) = select(&mut flows.iter());
+        let (backwards, _) = select(&mut flows.iter().rev());
+        let (mut first, _) = select(&mut flows.iter().step_by(2));
+        first.merge(select(&mut flows.iter().skip(1).step_by(2)).0);
+        let whole = kept(whole);
+        assert_eq!(whole.len(), count, "dropped flows are reported");
+        assert!(whole.iter().any(|(_, why)| *why == RANDOM), "{whole:?}");
+        assert_eq!(kept(backwards), whole);
+        assert_eq!(kept(first), whole);
+    }
+}
