@@ -18,6 +18,7 @@ account = true
 account_flows = [2]
 transport = "dctcp"
 topology = { kind = "star", hosts = 4, rate = "1 Gbps" }
+record = { share = 1.0, hops = ["host0->switch"] }
 samples = { interval = "1 ms", rtts = true, rtt_flows = [0], flows = [0] }
 [workload]
 kind = "mixed"
@@ -74,6 +75,10 @@ FILES = {
     "run/samples.parquet": "samples.parquet",
     "run/account.parquet": "account.parquet",
     "run/chain.parquet": "chain.parquet",
+    "run/packets.parquet": "packets.parquet",
+    "run/gauges.parquet": "gauges.parquet",
+    "run/series.parquet": "series.parquet",
+    "run/hops.parquet": "hops.parquet",
     "compare/comparison.csv": "comparison.csv",
     "compare/pairs.csv": "pairs.csv",
     "compare/differences.csv": "differences.csv",

@@ -23,7 +23,7 @@ from sojourn.show.table import Table
 REPRESENTATIVES = 5
 """Number of flows of each size and class that run alone: at the middles of fifths of the sizes."""
 
-REMOVED = ("account", "account_flows", "failures", "samples", "warm_up")
+REMOVED = ("account", "account_flows", "record", "failures", "samples", "warm_up")
 """Fields of a scenario that do not concern a flow alone in an idle network."""
 
 OF_CLASSES = ("transports", "traffic_classes")

@@ -22,11 +22,19 @@ from sojourn.scenario.typed import read_json
 
 FLOWS, SAMPLES = "flows.parquet", "samples.parquet"
 ACCOUNT, CHAIN = "account.parquet", "chain.parquet"
+PACKETS, GAUGES = "packets.parquet", "gauges.parquet"
+SERIES, HOPS = "series.parquet", "hops.parquet"
 SUMMARY, SUMS = "summary.json", "SHA256SUMS"
 """Files of a result; `SUMS` contains the SHA-256 sums of the others."""
 
-TABLES = (FLOWS, SAMPLES, ACCOUNT, CHAIN)
+TABLES = (FLOWS, SAMPLES, ACCOUNT, CHAIN, PACKETS, GAUGES, SERIES, HOPS)
 """Files of tables; only the first is mandatory."""
+
+OF_FLOWS = (ACCOUNT, CHAIN, PACKETS, GAUGES)
+"""Files of tables with rows of flows, besides the flow records."""
+
+ABSENT_PS = np.iinfo(np.uint64).max
+"""The core's value for an absent time."""
 
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
 """Outcomes of flows; a terminated flow was stopped because it would have missed its deadline."""
@@ -49,13 +57,11 @@ class Result:
         flows: pl.DataFrame,
         samples: pl.DataFrame,
         summary: dict[str, Any],
-        account: pl.DataFrame | None = None,
-        chain: pl.DataFrame | None = None,
+        others: Mapping[str, pl.DataFrame] | None = None,
     ) -> None:
-        """Create a result from its tables and summary."""
-        account = _empty_table(ACCOUNT) if account is None else account
-        chain = _empty_table(CHAIN) if chain is None else chain
-        self._tables = dict(zip(TABLES, (flows, samples, account, chain), strict=True))
+        """Create a result from its tables and summary; `others` are tables by file name."""
+        empty = {name: _empty_table(name) for name in TABLES[2:]}
+        self._tables = {FLOWS: flows, SAMPLES: samples} | empty | dict(others or {})
         self.summary = summary
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -99,13 +105,43 @@ class Result:
 
     @property
     def chain(self) -> pl.DataFrame:
-        """Causal chains of the flows in `account_flows`; otherwise empty.
+        """Causal chains of the flows in `account_flows` and of the recorded flows.
 
         One row per interval, in order of time and contiguous: `flow`, `reason`, the start
         `begins_ps` relative to the flow's start, and the time at each place (`PLACE_ps`). The
         intervals of a reason add up to the columns of that reason in `account`.
         """
         return self._table(CHAIN)
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """Packets of the recorded flows, sorted by flow and time; empty without `record`.
+
+        One row per packet of a flow or ACK: `flow`, `kind`, `number` (the segment, or the first
+        segment that an ACK requests), `from` and `to` (the first SACK block), `bytes`, `copy` (1
+        when sent first), `because` (why it was sent), `ecn`, `marked`, `sent_ps`, and `arrived_ps`
+        or `lost_ps`, `lost_at`, `lost_why`. Times are picoseconds since the start of the run.
+        """
+        return self._table(PACKETS)
+
+    @property
+    def gauges(self) -> pl.DataFrame:
+        """Gauges of the senders of recorded flows: `flow`, `time_ps`, `gauge`, `value`."""
+        return self._table(GAUGES)
+
+    @property
+    def series(self) -> pl.DataFrame:
+        """Counters of all links over time, by bins of `summary["record"]["bin_ps"]`.
+
+        One row per link and bin in which anything happened: `link`, `bin`, `bytes`,
+        `queue_mean_bytes`, `queue_max_bytes`, `marks`, `drops`, `losses`, `paused_ps`.
+        """
+        return self._table(SERIES)
+
+    @property
+    def hops(self) -> pl.DataFrame:
+        """Packets on the links that `record.hops` names, with the time and the queue of each."""
+        return self._table(HOPS)
 
     @property
     def directory(self) -> Path | None:
@@ -136,12 +172,15 @@ class Result:
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Create a result from the core's columns; `manifest` is merged into the summary."""
         summary = from_json(columns["summary"]) | dict(manifest)
-        account = columns.get("account")
-        account = None if account is None else pl.DataFrame(account)
         intervals = dict(columns["chain"])
         intervals["reason"] = _names(intervals["reason"], columns["reasons"])
-        chain = pl.DataFrame(intervals)
-        return cls(flow_table(columns), sample_table(columns), summary, account, chain)
+        others = {CHAIN: pl.DataFrame(intervals)}
+        if (account := columns.get("account")) is not None:
+            others[ACCOUNT] = pl.DataFrame(account)
+        if (record := columns.get("record")) is not None:
+            links = [link["name"] for link in summary["links"]]
+            others |= record_tables(record, links)
+        return cls(flow_table(columns), sample_table(columns), summary, others)
 
     def write(self, directory: str | Path) -> Path:
         """Write `flows.parquet`, `summary.json`, the other non-empty tables, and `SHA256SUMS`.
@@ -273,22 +312,11 @@ class FlowSelection(Result):
         """Selected flow records."""
         return self._flows
 
-    @property
-    def samples(self) -> pl.DataFrame:
-        """Samples of the run."""
-        return self._complete.samples
-
-    @property
-    def account(self) -> pl.DataFrame:
-        """FCT breakdown of the selected flows."""
-        account = self._complete.account
-        return account.join(self._flows, on="flow", how="semi", maintain_order="left")
-
-    @property
-    def chain(self) -> pl.DataFrame:
-        """Causal chains of the selected flows."""
-        chain = self._complete.chain
-        return chain.join(self._flows, on="flow", how="semi", maintain_order="left")
+    def _table(self, name: str) -> pl.DataFrame:
+        table = self._complete._table(name)
+        if name not in OF_FLOWS:
+            return table
+        return table.join(self._flows, on="flow", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)
@@ -313,6 +341,24 @@ def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
             "value": samples["value"],
         }
     )
+
+
+def record_tables(record: Mapping[str, Any], links: list[str]) -> dict[str, pl.DataFrame]:
+    """Return the recorded tables by file name from the core's columns."""
+    names = {"link": links, "lost_at": links} | {
+        name: record[name] for name in ("kind", "because", "lost_why", "gauge")
+    }
+
+    def table(columns: Mapping[str, Any]) -> pl.DataFrame:
+        named = {
+            name: _names(values, names[name]) if name in names else values
+            for name, values in columns.items()
+        }
+        absent = pl.col("^(arrived|lost|starts)_ps$")
+        return pl.DataFrame(named).with_columns(pl.when(absent < ABSENT_PS).then(absent))
+
+    files_by_name = {PACKETS: "packets", GAUGES: "gauges", SERIES: "series", HOPS: "hops"}
+    return {file: table(record[name]) for file, name in files_by_name.items()}
 
 
 def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
@@ -360,10 +406,12 @@ def _check_end(file: Path) -> None:
 
 
 def _names(indices: Any, names: Any) -> pl.Series:
-    """Return the names at the given indices."""
+    """Return the names at the given indices, and null beyond the last."""
     if len(indices) == 0:
         return pl.Series([], dtype=pl.String)
-    return pl.Series(names, dtype=pl.String).gather(np.asarray(indices, dtype=np.uint32))
+    indices = pl.Series(np.asarray(indices, dtype=np.uint32))
+    indices = indices.set(indices >= len(names), None)
+    return pl.Series(names, dtype=pl.String).gather(indices)
 
 
 def _empty_table(name: str) -> pl.DataFrame:
@@ -375,4 +423,27 @@ EMPTY_SCHEMAS: dict[str, Any] = {
     SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
     ACCOUNT: dict.fromkeys(("flow", "fct_ps", "rounds"), pl.UInt64),
     CHAIN: {"flow": pl.UInt64, "reason": pl.String, "begins_ps": pl.UInt64},
+    PACKETS: {
+        **{"flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
+        **dict.fromkeys(("from", "to"), pl.UInt32),
+        **{"bytes": pl.UInt16, "copy": pl.UInt16, "because": pl.String},
+        **dict.fromkeys(("ecn", "marked"), pl.Boolean),
+        **dict.fromkeys(("sent_ps", "arrived_ps", "lost_ps"), pl.UInt64),
+        **dict.fromkeys(("lost_at", "lost_why"), pl.String),
+    },
+    GAUGES: {"flow": pl.UInt64, "time_ps": pl.UInt64, "gauge": pl.String, "value": pl.Float64},
+    SERIES: {
+        **{"link": pl.String, "bin": pl.UInt32, "bytes": pl.UInt64},
+        **{"queue_mean_bytes": pl.Float64, "queue_max_bytes": pl.UInt64},
+        **dict.fromkeys(("marks", "drops", "losses"), pl.UInt32),
+        "paused_ps": pl.UInt64,
+    },
+    HOPS: {
+        **{"link": pl.String, "flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
+        **dict.fromkeys(("from", "to"), pl.UInt32),
+        **{"bytes": pl.UInt16, "copy": pl.UInt16, "because": pl.String},
+        **dict.fromkeys(("ecn", "marked"), pl.Boolean),
+        **dict.fromkeys(("sent_ps", "came_ps", "starts_ps", "queue_bytes"), pl.UInt64),
+        "dropped": pl.Boolean,
+    },
 }

@@ -45,7 +45,17 @@ PATIENCE = 10
 """Default number of trials without an improvement, for each parameter and once more."""
 
 MEASUREMENT = frozenset(
-    ("name", "model", "engine", "time_limit", "warm_up", "samples", "account", "account_flows")
+    (
+        "name",
+        "model",
+        "engine",
+        "time_limit",
+        "warm_up",
+        "samples",
+        "account",
+        "account_flows",
+        "record",
+    )
 )
 """Fields that change what is measured, and how, rather than the system that is tuned."""
 

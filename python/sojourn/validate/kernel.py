@@ -37,7 +37,7 @@ MAX_LATE_S, MAX_LATE_SHARE = 0.02, 0.01
 
 FREE_FIELDS = (
     *("name", "environment", "seed", "time_limit", "warm_up", "workload", "queue", "host_queue"),
-    *("samples", "account", "account_flows", "engine"),
+    *("samples", "account", "account_flows", "record", "engine"),
 )
 """Fields that a scenario may set, with further checks; the kernel determines all others."""
 
