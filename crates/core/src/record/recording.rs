@@ -88,7 +88,8 @@ pub struct RecordedFlow {
 fn half_decade(size: Bytes) -> u32 {
     let decade = size.0.max(1).ilog10();
     let square = u128::from(size.0) * u128::from(size.0);
-    2 * decade + u32::from(square >= 10_u128.pow(2 * decade + 1))
+    let middle = 10_u128.checked_pow(2 * decade + 1);
+    2 * decade + u32::from(middle.is_some_and(|middle| square >= middle))
 }
 
 /// Order in which flows are kept at random.

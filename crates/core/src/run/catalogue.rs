@@ -9,6 +9,7 @@ use crate::model::host_clock;
 use crate::model::packet::Format;
 use crate::network::switch::config as switch_config;
 use crate::queueing::disciplines;
+use crate::record::recording::Config as Recording;
 use crate::run::environment;
 use crate::run::scenario::Scenario;
 use crate::traffic::{generators, sizes};
@@ -36,6 +37,7 @@ pub fn catalogue() -> Value {
         ("failures", vec![whole_table::<Failure>("failures", Failure::ABOUT)]),
         ("packet", vec![whole_table::<Format>("packet", Format::ABOUT)]),
         ("samples", vec![whole_table::<record::Config>("samples", record::Config::ABOUT)]),
+        ("record", vec![whole_table::<Recording>("record", Recording::ABOUT)]),
         ("model", models::Config::catalogue()),
     ];
     families.into_iter().map(|(name, entries)| (name.to_owned(), show(&entries))).collect()
