@@ -26,7 +26,7 @@ pub(crate) fn check_record(results: &Results, scenario: &Value) {
         let ordinary = rows().filter(is_ordinary).count() as u64;
         let others = rows().count() as u64 - ordinary;
         let (kept, sent) = (ordinary * u64::from(flow.every), flow.packets - others);
-        // On two paths, of every so many packets the first.
+        // On two paths, the first of every `flow.every` packets.
         assert!(
             kept.abs_diff(sent) <= (2 + others) * u64::from(flow.every - 1),
             "{kept} of {sent}, every {}",
