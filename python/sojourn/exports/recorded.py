@@ -8,7 +8,7 @@ from sojourn._core import ScenarioError
 from sojourn.base.units import count, parse_size
 from sojourn.runs.results import Result
 
-ANSWERS = ("syn_ack", "probe_ack", "ack", "nack", "cnp")
+ANSWERS = ("syn_ack", "probe_ack", "credit", "ack", "nack", "cnp")
 """Kinds of packets on the reverse path."""
 
 HOW_TO_RECORD = "with `account = true` and a table `record` in the scenario, a run records"

@@ -1,6 +1,7 @@
 //! Packets of recorded flows as columns.
 
 use crate::model::graph::LinkId;
+use crate::model::packet::Kind;
 use crate::network::breakdown::packet_log::{Fate, FlowLog, LoggedPacket, LossCause, SendReason};
 
 /// Value of a time or a link that is absent.
@@ -43,13 +44,15 @@ pub struct Packets {
 
 impl Packets {
     /// Names of the kinds, by number.
-    pub const KINDS: [&str; 11] = [
+    pub const KINDS: [&str; Kind::Pause as usize] = [
         "data",
         "datagram",
         "syn",
         "syn_ack",
         "probe",
         "probe_ack",
+        "request",
+        "credit",
         "ack",
         "nack",
         "cnp",
@@ -109,5 +112,31 @@ impl Packets {
         self.lost_ps.push(lost);
         self.lost_at.push(lost_at);
         self.lost_why.push(lost_why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_in_their_order() {
+        let kinds = [
+            Kind::Data,
+            Kind::Datagram,
+            Kind::Syn,
+            Kind::SynAck,
+            Kind::Probe,
+            Kind::ProbeAck,
+            Kind::Request,
+            Kind::Credit,
+            Kind::Ack,
+            Kind::Nack,
+            Kind::Cnp,
+            Kind::Return,
+            Kind::Fin,
+        ];
+        let names = kinds.map(|kind| Packets::KINDS[kind as usize].replace('_', ""));
+        assert_eq!(names, kinds.map(|kind| format!("{kind:?}").to_lowercase()));
     }
 }
