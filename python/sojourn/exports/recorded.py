@@ -20,7 +20,7 @@ def payload_bytes(result: Result) -> int:
 
 
 def of_flow(table: pl.DataFrame, flow: int, result: Result) -> pl.DataFrame:
-    """Return the rows of a flow; raise `ScenarioError` for none."""
+    """Return the rows of a flow; raise `ScenarioError` for a flow without rows."""
     rows = table.filter(flow=flow)
     if rows.is_empty():
         if flow not in result.flows["flow"]:
@@ -37,7 +37,7 @@ def of_flow(table: pl.DataFrame, flow: int, result: Result) -> pl.DataFrame:
 def packets(result: Result, flow: int | None = None) -> pl.DataFrame:
     """Return the recorded packets, or those of one flow, with the columns of `with_bytes`.
 
-    Raises `ScenarioError` for none.
+    Raises `ScenarioError` if no packets are recorded.
     """
     table = result.packets
     if table.is_empty():
