@@ -213,17 +213,16 @@ def by_size(
     slowdown, and `alone` is 1. The table is empty if no flow has finished.
     """
     identified = _identified_buckets(runs, buckets)
+    means = mean_slowdown if slowdowns else _means
     rows = []
     for run in runs:
         flows = divided(run.result, excess=excess)
-        if slowdowns:
-            flows = flows.with_columns(pl.col(*EVERY.values()) / pl.col("ideal_fct_s"))
         for bucket, identity in identified:
             members = flows.filter(*metrics.within(bucket))
             if not members.is_empty():
                 rows += [
                     {**run.labels, **identity, "metric": name, "value": value}
-                    for name, value in _means(members).items()
+                    for name, value in means(members).items()
                 ]
     return _over_seeds(rows)
 
@@ -250,6 +249,12 @@ def _means(flows: pl.DataFrame) -> dict[str, float]:
     return flows.select(**{name: pl.col(column).mean() for name, column in EVERY.items()}).row(
         0, named=True
     )
+
+
+def mean_slowdown(flows: pl.DataFrame) -> dict[str, float]:
+    """Return the means of the metrics of `by_size` over flows of `divided`, in ideal FCTs."""
+    shares = {name: pl.col(column) / pl.col("ideal_fct_s") for name, column in EVERY.items()}
+    return flows.select(**{name: share.mean() for name, share in shares.items()}).row(0, named=True)
 
 
 REQUEST, SERVER, RESPONSE, CALL = "request", "server", "response", "call"

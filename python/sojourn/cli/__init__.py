@@ -18,6 +18,7 @@ from sojourn.cli import (
     scenarios,
     tune,
     validate,
+    view,
 )
 from sojourn.cli.app import app, invoke, main
 
@@ -26,6 +27,7 @@ COMMANDS = (
     compare.compare,
     explain.explain,
     plot.plot,
+    view.view,
     tune.tune,
     figure.figure,
     figure.report,

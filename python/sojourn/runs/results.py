@@ -161,6 +161,10 @@ class Result:
         # By name: the layer `show` lies above this one, and importing it takes a second.
         return str(importlib.import_module("sojourn.show.notebook").result_html(self))
 
+    def view(self) -> Any:
+        """Return the page of `sojourn view`: a notebook shows it, `write(path)` stores it."""
+        return importlib.import_module("sojourn.view.notebook").Page(self)
+
     def verify(self) -> None:
         """Raise `FileError` if tables on disk do not match their checksums."""
 

@@ -1,0 +1,1 @@
+"""Page of one run or two: flows, FCT breakdown, packets, network and time series, in one file."""

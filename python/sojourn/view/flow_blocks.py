@@ -1,0 +1,146 @@
+"""Flows as blocks of a page: a row for each flow, and statistics by size and class."""
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.analysis import breakdown, metrics
+from sojourn.analysis.breakdown import LABELS, PARTS
+from sojourn.runs.results import Result
+from sojourn.show.parts import COLOURS
+from sojourn.web import columns
+
+NEAR_IDEAL = 1.1
+"""Slowdown below which a flow has no main cause."""
+
+SHARE_STEPS = 1000
+"""Steps in which the parts of a completion time are stored."""
+
+SLOWEST_SHARE = 0.1
+"""Share of the rows of a sample for the slowest flows of each size bin; the others are random."""
+
+BINS_PER_DECADE = 2
+"""Size bins of a sample per factor of ten."""
+
+MEDIAN_BINS_PER_DECADE, LEAST_FOR_MEDIAN = 6, 10
+"""Size bins of the line of medians, and the fewest flows in one."""
+
+STATISTICS = ("p50", "mean", "p99")
+
+
+def rows(result: Result) -> pl.DataFrame:
+    """Return the flows of finite size after the warm-up, in order of start.
+
+    The columns are `flow`, `source`, `target`, `size_bytes`, `start_ns`, `fct_s` (of an unfinished
+    flow the time waited), `ideal_fct_s`, `slowdown`, `outcome`, `cause` and the `PARTS`. A part is
+    the number of `SHARE_STEPS` of the FCT. `cause` is the index in `PARTS` of the largest part of
+    the excess, or one of the two indices after them: near the ideal FCT, or without a breakdown.
+    """
+    flows = metrics.with_bounds(metrics.judged(result), result, "fct_s")
+    unknown = pl.lit(len(PARTS) + 1)
+    if breakdown.are_kept(result):
+        excess = breakdown.divided(result, excess=True)
+        cause = pl.concat_list(*PARTS).list.arg_max().cast(pl.Int64)
+        near = pl.col("slowdown") < NEAR_IDEAL
+        cause = pl.when(near).then(len(PARTS)).otherwise(cause).alias("cause")
+        shares = [(pl.col(part) / pl.col("fct_s") * SHARE_STEPS).round() for part in PARTS]
+        parts = breakdown.divided(result).select("flow", *shares)
+        parts = parts.join(excess.select("flow", cause), on="flow")
+        flows = flows.join(parts, on="flow", how="left", maintain_order="left")
+    else:
+        flows = flows.with_columns(unknown.alias("cause"), *(pl.lit(0.0).alias(p) for p in PARTS))
+    return flows.sort("start_s", "flow").select(
+        *("flow", "source", "target", "size_bytes"),
+        (pl.col("start_s") * 1e9).round().cast(pl.Int64).alias("start_ns"),
+        pl.col("value").alias("fct_s"),
+        "ideal_fct_s",
+        (pl.col("value") / pl.col("ideal_fct_s")).alias("slowdown"),
+        "outcome",
+        pl.col("cause").fill_null(unknown),
+        pl.col(*PARTS).fill_null(0).cast(pl.Int64),
+    )
+
+
+def sample(flows: pl.DataFrame, most: int | None) -> tuple[pl.DataFrame, float]:
+    """Return at most `most` rows with the column `is_slow`, and a weight of the other rows.
+
+    A tenth of the rows are the slowest of each size bin, which count once; the others are random,
+    and each counts as many flows as its weight.
+    """
+    if most is None or flows.height <= most:
+        return flows.with_columns(is_slow=pl.lit(value=False)), 1.0
+    size_bin = (pl.col("size_bytes").log10() * BINS_PER_DECADE).floor()
+    rank = pl.col("slowdown").rank("ordinal", descending=True).over(size_bin)
+    bins = flows.select(size_bin.n_unique()).item()
+    slow = rank <= max(int(SLOWEST_SHARE * most / bins), 1)
+    flows = flows.with_columns(is_slow=slow)
+    others = np.flatnonzero(~flows["is_slow"].to_numpy())
+    count = max(most - int(flows["is_slow"].sum()), 1)
+    chosen = np.zeros(flows.height, dtype=bool)
+    # The sample of a run is always the same.
+    chosen[np.random.default_rng(0).choice(others, count, replace=False)] = True
+    return flows.filter(pl.col("is_slow") | pl.Series(chosen)), len(others) / count
+
+
+def block(flows: pl.DataFrame) -> str:
+    """Return the flows as a block of the page."""
+    present = [part for part in PARTS if flows[part].sum()]
+    table = flows.drop("slowdown", *(part for part in PARTS if part not in present))
+    return columns.pack(table, ["fct_s", "ideal_fct_s"])
+
+
+def parts() -> list[dict[str, str]]:
+    """Return name, label, meaning and colour of each of `PARTS`, in their order."""
+    return [
+        {"name": part, "label": LABELS[part], "meaning": meaning, "colour": COLOURS[part]}
+        for part, meaning in PARTS.items()
+    ]
+
+
+def groups(result: Result) -> list[dict[str, Any]]:
+    """Return counts, statistics of slowdowns and the parts of their means by size and class.
+
+    `parts` are those of finished flows, in the order of `PARTS`, and add up to `finished`.
+    """
+    buckets = metrics.sizes_and_classes([result])
+    table = metrics.by_size(result, "slowdown", buckets, STATISTICS)
+    divided = breakdown.divided(result) if breakdown.are_kept(result) else None
+    output = []
+    for bucket, row in zip(buckets, table.to_dicts(), strict=True):
+        if row["flows"] == 0:
+            continue
+        group = {"name": bucket.name, "isAll": bucket == metrics.ALL, "flows": row["flows"]}
+        group["values"] = {name: _value(row[name]) for name in STATISTICS}
+        group["atLeast"] = [name for name in row["at_least"].split(",") if name]
+        members = metrics.judged(result, bucket).drop_nulls("slowdown")
+        group["finished"] = _value(members["slowdown"].mean())
+        if divided is not None and not members.is_empty():
+            means = breakdown.mean_slowdown(divided.filter(*metrics.within(bucket)))
+            group["parts"] = [means[part] for part in PARTS]
+        output.append(group)
+    return output
+
+
+def medians(flows: pl.DataFrame) -> dict[str, list[float]]:
+    """Return the median slowdown along size: `size` and `slowdown` of bins with enough flows."""
+    finished = flows.filter(outcome="finished")
+    width = 1 / MEDIAN_BINS_PER_DECADE
+    size_bin = (pl.col("size_bytes").log10() / width).floor()
+    line = (
+        finished.group_by(bin=size_bin)
+        .agg(
+            pl.len(),
+            size=pl.col("size_bytes").log10().mean(),
+            slowdown=pl.col("slowdown").median(),
+        )
+        .filter(pl.col("len") >= LEAST_FOR_MEDIAN)
+        .sort("bin")
+    )
+    return {"size": (10 ** line["size"]).to_list(), "slowdown": line["slowdown"].to_list()}
+
+
+def _value(value: Any) -> float | None:
+    """Return a number for JSON, which lacks NaN."""
+    return None if value is None or math.isnan(value) else float(value)

@@ -1,0 +1,225 @@
+// Panel of the FCT breakdown: bars by size and class, and the slowest flows.
+
+const SLOWEST = 8;
+
+/**
+ * @typedef {object} Group
+ * @property {string} name
+ * @property {number} flows
+ * @property {Record<string, number | null>} values statistics of slowdowns
+ * @property {string[]} atLeast names of statistics that are lower bounds
+ * @property {number | null} finished mean slowdown of finished flows
+ * @property {number[]} [parts]
+ */
+
+const STATISTICS = { p50: "median", mean: "mean", p99: "p99" };
+
+/**
+ * Adds the panel of the FCT breakdown.
+ * @param {HTMLElement} parent
+ * @param {any} head
+ * @param {Cloud} cloud
+ * @param {Table} table
+ */
+function addBreakdown(parent, head, cloud, table) {
+  const [run] = head.runs;
+  const { card, note } = addCard(parent, run.hasBreakdown ? "FCT breakdown" : "Slowdowns", "");
+  const bars = element("div", { class: "bars" });
+  const sizes = element("div", { class: "facts" });
+  const slowest = element("div", { class: "facts" });
+  /** @type {"slowdown" | "excess"} */
+  let order = "slowdown";
+  const choice = element("select", { "aria-label": "order of flows", onchange: () => {
+    order = /** @type {any} */ (choice).value;
+    fillSlowest();
+  } }, element("option", { value: "slowdown" }, "by slowdown"),
+    element("option", { value: "excess" }, "by time beyond the ideal FCT"));
+  const heading = element("h3", {}, "Slowest flows");
+  card.append(bars, note, ...partLegend(head, run.groups), sizes, element("div", { class: "row" }, heading, choice), slowest);
+  note.textContent = (run.hasBreakdown
+    ? "Mean slowdown of finished flows, divided by what they waited for; dashed: the ideal FCT."
+    : "Mean slowdown of finished flows; dashed: the ideal FCT. "
+      + "`sojourn view` of the scenario divides it by cause.");
+
+  const rows = (/** @type {boolean} */ isOnlySelection) => {
+    const inside = [];
+    const { x = [0, Infinity], y = [0, Infinity] } = chosen.box ?? {};
+    for (let row = 0; row < table.rows; row += 1) {
+      if (!isOnlySelection || (cloud.size[row] >= x[0] && cloud.size[row] <= x[1]
+        && cloud.value[row] >= y[0] && cloud.value[row] <= y[1])) inside.push(row);
+    }
+    return inside;
+  };
+
+  function fillBars() {
+    /** @type {Group[]} */
+    const groups = run.groups.filter((/** @type {any} */ group) => !group.isAll || run.groups.length === 1);
+    const selection = chosen.box ? groupOf(head, table, cloud, rows(true), run) : null;
+    const all = selection ? [...groups, selection] : groups;
+    const scale = Math.max(...groups.map((group) => group.finished ?? 0), 1.05);
+    const own = selection?.finished ?? 0;
+    const isApart = own > 3 * scale;
+    const common = isApart ? scale : Math.max(scale, own);
+    bars.replaceChildren(...all.map((group) => {
+      const isOwn = group === selection && isApart;
+      return barRow(head, group, isOwn ? own : common, isOwn);
+    }));
+    sizes.replaceChildren(tableOf({
+      head: ["size", "flows", ...Object.values(STATISTICS)],
+      rows: all.map((group) => [group.name, number(group.flows, 6), ...Object.keys(STATISTICS).map((name) =>
+        group.values[name] === null ? "–"
+          : `${group.atLeast.includes(name) ? "≥ " : ""}${times(group.values[name] ?? NaN)}`)]),
+    }, "Slowdown by size"));
+  }
+
+  function fillSlowest() {
+    const { flow, fct_s: fct, ideal_fct_s: ideal, size_bytes: size } = table.columns;
+    const key = (/** @type {number} */ row) => order === "slowdown" ? fct[row] / ideal[row] : fct[row] - ideal[row];
+    const most = largest(rows(chosen.box !== null), key, SLOWEST);
+    const list = tableOf({
+      head: ["flow", "size", "FCT", "slowdown", "main cause"],
+      rows: most.map((row) => [flow[row], bytes(size[row]), seconds(fct[row]), times(fct[row] / ideal[row]),
+        cloud.causes[cloud.cause[row]].name]),
+    }, "Slowest flows");
+    list.querySelectorAll("tbody tr").forEach((line, place) => {
+      const row = most[place];
+      const number = flow[row];
+      line.classList.toggle("chosen", number === chosen.flow);
+      const button = element("button", { class: "plain", "aria-label": `open flow ${number}`,
+        onclick: () => choose({ flow: number }) }, String(number));
+      line.cells[0].replaceChildren(button);
+      line.cells[4].prepend(swatch(cloud.causes[cloud.cause[row]].colour));
+    });
+    slowest.replaceChildren(list);
+  }
+
+  followers.push((changed) => {
+    if ("box" in changed) fillBars();
+    if ("box" in changed || "flow" in changed) fillSlowest();
+  });
+}
+
+/**
+ * Returns the names of the parts that groups have, with their colours.
+ * @param {any} head
+ * @param {Group[]} groups
+ */
+function partLegend(head, groups) {
+  const isPresent = (/** @type {number} */ index) => groups.some(({ parts, finished }) =>
+    (parts?.[index] ?? 0) > 0.001 * (finished ?? 0));
+  const present = head.parts.filter((/** @type {any} */ _, /** @type {number} */ index) => isPresent(index));
+  const names = present.map((/** @type {any} */ part) =>
+    element("span", { title: part.meaning }, swatch(part.colour), part.label));
+  return names.length ? [element("p", { class: "names" }, ...names)] : [];
+}
+
+/** @param {string} name of a colour */
+function swatch(name) {
+  const mark = element("span", { class: "swatch" });
+  mark.style.setProperty("--swatch", styleColour(name));
+  return mark;
+}
+
+/**
+ * Returns the rows with the largest keys, the largest first.
+ * @param {number[]} rows
+ * @param {(row: number) => number} key
+ * @param {number} most
+ */
+function largest(rows, key, most) {
+  /** @type {number[]} */
+  const found = [];
+  for (const row of rows) {
+    if (found.length === most && key(row) <= key(found[most - 1])) continue;
+    const place = found.findIndex((other) => key(row) > key(other));
+    found.splice(place < 0 ? found.length : place, 0, row);
+    found.length = Math.min(found.length, most);
+  }
+  return found;
+}
+
+/**
+ * Returns the statistics of rows; a row counts as many flows as its weight.
+ * @param {any} head
+ * @param {Table} table
+ * @param {Cloud} cloud
+ * @param {number[]} rows
+ * @param {any} run
+ * @returns {Group}
+ */
+function groupOf(head, table, cloud, rows, run) {
+  const { fct_s: fct, ideal_fct_s: ideal, outcome } = table.columns;
+  const finished = rows.filter((row) => outcome[row] === "finished");
+  const sum = (/** @type {(row: number) => number} */ value) =>
+    finished.reduce((total, row) => total + cloud.weight[row] * value(row), 0);
+  const count = sum(() => 1);
+  const mean = (/** @type {(row: number) => number} */ value) => (count ? sum(value) / count : null);
+  const slowdown = (/** @type {number} */ row) => fct[row] / ideal[row];
+  const ordered = [...finished].sort((one, two) => slowdown(one) - slowdown(two));
+  const rank = (/** @type {number} */ share, /** @type {number} */ least) => {
+    if (count < least) return null;
+    let below = 0;
+    for (const row of ordered) {
+      below += cloud.weight[row];
+      if (below >= share * count * (1 - 1e-12)) return slowdown(row);
+    }
+    return null;
+  };
+  const flows = rows.reduce((total, row) => total + cloud.weight[row], 0);
+  return {
+    name: "selection",
+    flows: Math.round(flows),
+    values: { p50: rank(0.5, 2), mean: mean(slowdown), p99: rank(0.99, 100) },
+    atLeast: [],
+    finished: mean(slowdown),
+    ...(run.hasBreakdown && count ? { parts: head.parts.map((/** @type {any} */ part) => {
+      const shares = table.columns[part.name];
+      return shares ? mean((row) => slowdown(row) * shares[row] / 1000) : 0;
+    }) } : {}),
+  };
+}
+
+/**
+ * Returns the bar of a group: its name, the parts of the mean slowdown, and the mean.
+ * @param {any} head
+ * @param {Group} group
+ * @param {number} scale slowdown of the full width
+ * @param {boolean} isApart true: the bar has a scale of its own
+ */
+function barRow(head, group, scale, isApart) {
+  const track = element("div", { class: "track", role: "img" });
+  const parts = group.parts
+    ? head.parts.map((/** @type {any} */ part, /** @type {number} */ index) => ({ ...part, value: group.parts?.[index] ?? 0 }))
+    : [{ label: "slowdown", colour: "--plain", value: group.finished ?? 0 }];
+  const present = parts.filter((/** @type {any} */ part) => part.value > 0.001 * (group.finished ?? 1));
+  track.setAttribute("aria-label", `${group.name}: mean slowdown ${number(group.finished ?? NaN)}: `
+    + present.map((/** @type {any} */ part) => `${part.label} ${number(part.value)}`).join(", "));
+  addSegments(track, present, scale, (part) => `${part.label}: ${number(part.value)} of ${times(group.finished ?? NaN)}`
+    + (part.meaning ? `\n${part.meaning}` : ""));
+  const one = element("span", { class: "one" });
+  one.style.left = `${100 / scale}%`;
+  track.append(one);
+  const value = group.finished === null ? "–" : times(group.finished);
+  return element("div", { class: "bar" },
+    element("span", { class: "name" }, isApart ? `${group.name} (own scale)` : group.name),
+    track, element("span", { class: "value" }, value));
+}
+
+/**
+ * Adds a segment for each part, with a tip.
+ * @param {HTMLElement} track
+ * @param {{label: string, colour: string, value: number, meaning?: string}[]} parts
+ * @param {number} scale value of the full width
+ * @param {(part: any) => string} text
+ */
+function addSegments(track, parts, scale, text) {
+  for (const part of parts) {
+    const segment = element("span", {
+      onmousemove: (/** @type {MouseEvent} */ event) => showTip(text(part), event.clientX, event.clientY),
+      onmouseleave: () => (find("#tip").hidden = true),
+    });
+    segment.style.width = `${100 * part.value / scale}%`;
+    segment.style.background = styleColour(part.colour);
+    track.append(segment);
+  }
+}

@@ -1,0 +1,266 @@
+// Panel of all flows: a point for each, or their density, coloured by the main cause.
+
+/**
+ * @typedef {object} Cloud
+ * @property {Numbers} flow numbers
+ * @property {Numbers} size
+ * @property {Float64Array} value
+ * @property {Numbers} cause index in `causes`
+ * @property {Float64Array} weight how many flows a row counts
+ * @property {(row: number) => string} text
+ * @property {{name: string, colour: string}[]} causes
+ * @property {{name: string, colour: string, range: [number, number], rule: number}} up vertical axis
+ */
+
+const MOST_POINTS = 6000;
+const CELL = 2;
+
+/**
+ * Returns the causes of a cloud: the parts, and two others.
+ * @param {any} head
+ */
+const causesOf = (head) => [
+  ...head.parts.map((/** @type {any} */ part) => ({ name: part.label, colour: part.colour })),
+  { name: "near the ideal FCT", colour: "--near" },
+  { name: head.runs[0].hasBreakdown ? "unfinished" : "flows", colour: "--plain" },
+];
+
+/**
+ * Returns the flows of a run with their slowdowns.
+ * @param {any} head
+ * @param {any} run its part of the head
+ * @param {Table} table
+ * @returns {Cloud}
+ */
+function slowdownCloud(head, run, table) {
+  const { flow, size_bytes: size, fct_s: fct, ideal_fct_s: ideal, cause, outcome } = table.columns;
+  const value = fct.map((/** @type {number} */ time, /** @type {number} */ row) => time / ideal[row]);
+  const isFinished = (/** @type {number} */ row) => outcome[row] === "finished";
+  let most = 1.5;
+  for (let row = 0; row < table.rows; row += 1) if (value[row] > most) most = value[row];
+  const top = most * 1.4;
+  // Unfinished flows stand on the upper rim.
+  const shown = value.map((/** @type {number} */ one, /** @type {number} */ row) =>
+    isFinished(row) ? one : most * 1.25);
+  const causes = causesOf(head);
+  return {
+    flow, size, value: shown, cause, causes, weight: weightsOf(run, table),
+    up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, top], rule: 1 },
+    text: (row) => [
+      `flow ${flow[row]}: ${bytes(size[row])}, host ${table.columns.source[row]} → ${table.columns.target[row]}`,
+      isFinished(row)
+        ? `FCT ${seconds(fct[row])}, ${times(value[row])} the ideal FCT`
+        : `${outcome[row]} after ${seconds(fct[row])}`,
+      ...largestParts(head, table, row, 3),
+    ].join("\n"),
+  };
+}
+
+/** @param {any} run @param {Table} table */
+const weightsOf = (run, table) =>
+  Float64Array.from(table.columns.is_slow, (/** @type {any} */ isSlow) => (Number(isSlow) ? 1 : run.weight));
+
+/**
+ * Returns the largest parts of a flow's completion time in words.
+ * @param {any} head
+ * @param {Table} table
+ * @param {number} row
+ * @param {number} most
+ */
+function largestParts(head, table, row, most) {
+  const parts = head.parts
+    .map((/** @type {any} */ part) => ({ ...part, share: (table.columns[part.name]?.[row] ?? 0) / 1000 }))
+    .filter((/** @type {any} */ part) => part.share >= 0.005);
+  parts.sort((/** @type {any} */ one, /** @type {any} */ two) => two.share - one.share);
+  return parts.slice(0, most)
+    .map((/** @type {any} */ part) => `${part.label} ${Math.round(100 * part.share)} %`);
+}
+
+/**
+ * Adds the panel of flows.
+ * @param {HTMLElement} parent
+ * @param {any} head
+ * @param {Cloud} cloud
+ * @param {Set<number>} recorded numbers of recorded flows
+ */
+function addFlows(parent, head, cloud, recorded) {
+  const [run] = head.runs;
+  const about = [
+    run.hasBreakdown ? "coloured by the largest part of the time beyond the ideal FCT" : "",
+    run.medians.size.length ? "line: median" : "",
+    recorded.size ? "○ recorded packet by packet" : "",
+    run.weight > 1 ? `${number(cloud.flow.length)} of ${number(run.flows)} flows are shown` : "",
+  ].filter(Boolean).join("; ");
+  const { card } = addCard(parent, "Flows", about);
+  if (cloud.flow.length === 0) {
+    card.append(element("p", {}, "No flow of finite size started after the warm-up."));
+    return null;
+  }
+  const ringed = Array.from(cloud.flow, (_, row) => row).filter((row) => recorded.has(cloud.flow[row]));
+  const logs = { x: logsOf(cloud.size), y: logsOf(cloud.value) };
+  /** @type {Set<string>} */
+  let hidden = new Set();
+  const isShown = (/** @type {number} */ row) => !hidden.has(cloud.causes[cloud.cause[row]].name);
+  const rowOf = new Map(Array.from(cloud.flow, (flow, row) => [flow, row]));
+  const sizes = [Math.min(...ends(cloud.size)) / 1.6, Math.max(...ends(cloud.size)) * 1.6];
+  const ofRows = (/** @type {number[]} */ rows) => ({
+    x: rows.map((row) => cloud.size[row]), y: rows.map((row) => cloud.value[row]),
+  });
+
+  const frame = new Frame(card, {
+    label: `${cloud.up.name} against flow size`,
+    x: { name: "flow size", scale: "log", range: /** @type {[number, number]} */ (sizes), format: bytes },
+    y: { name: cloud.up.name, scale: "log", range: cloud.up.range },
+    height: innerWidth < 640 ? 300 : 460,
+    layers: () => {
+      const open = rowOf.get(chosen.flow ?? -1);
+      return [
+        cloudLayer(cloud, logs, () => frame.range, isShown),
+        ruleLayer({ y: cloud.up.rule, colour: "--ink", dash: [5, 4] }),
+        ...haloed({ x: run.medians.size, y: run.medians.slowdown }),
+        pointsLayer({ ...ofRows(ringed), colour: "--ink", hollow: true, size: 4, width: 1 }),
+        pointsLayer({ ...ofRows(open === undefined ? [] : [open]), colour: "--link", hollow: true,
+          size: 7, width: 2.5 }),
+      ];
+    },
+    marks: { x: cloud.size, y: cloud.value, text: cloud.text, isShown },
+    open: (row) => choose({ flow: cloud.flow[row] }),
+    select: (box) => choose({ box }),
+    keys: {
+      n: () => openRecorded(1),
+      p: () => openRecorded(-1),
+    },
+  });
+  /** @param {number} step */
+  function openRecorded(step) {
+    if (!ringed.length) return;
+    const at = ringed.findIndex((row) => cloud.flow[row] === chosen.flow);
+    const row = ringed[(at + step + ringed.length) % ringed.length];
+    choose({ flow: cloud.flow[row] });
+    frame.showMark(row, true);
+  }
+
+  const counts = new Float64Array(cloud.causes.length);
+  for (let row = 0; row < cloud.cause.length; row += 1) counts[cloud.cause[row]] += cloud.weight[row];
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  const entries = [...counts.keys()].filter((cause) => counts[cause] > 0)
+    .sort((one, two) => counts[two] - counts[one])
+    .map((cause) => ({ ...cloud.causes[cause], note: percent(Number((counts[cause] / all).toPrecision(2))) }));
+  legend(card, entries, (set) => {
+    hidden = set;
+    frame.hideTip();
+    frame.draw();
+  });
+  followers.push((changed) => {
+    if ("box" in changed) frame.selected = chosen.box;
+    if ("box" in changed || "flow" in changed) frame.draw();
+  });
+  return frame;
+}
+
+/** @param {Numbers} values */
+const logsOf = (values) => Float32Array.from(values, Math.log10);
+
+/** @param {Numbers} values @returns {[number, number]} the least and the greatest */
+function ends(values) {
+  let [least, most] = [Infinity, -Infinity];
+  for (let row = 0; row < values.length; row += 1) {
+    if (values[row] < least) least = values[row];
+    if (values[row] > most) most = values[row];
+  }
+  return [least, most];
+}
+
+/**
+ * Returns layers of a line that stays visible on marks of every colour.
+ * @param {{x: Numbers, y: Numbers}} line
+ */
+const haloed = (line) => [
+  lineLayer({ ...line, colour: "--card", width: 5, alpha: 0.8 }),
+  lineLayer({ ...line, colour: "--ink", width: 2.2 }),
+];
+
+/**
+ * Returns a layer with points; of many, with cells in the colour of the cause that most flows of
+ * the cell have, and the opacity of their number.
+ * @param {Cloud} cloud
+ * @param {{x: Float32Array, y: Float32Array}} logs
+ * @param {() => {x: [number, number], y: [number, number]}} range
+ * @param {(row: number) => boolean} isShown
+ * @returns {Layer}
+ */
+function cloudLayer(cloud, logs, range, isShown) {
+  return (pen) => {
+    const [[left, right], [low, high]] = [range().x.map(Math.log10), range().y.map(Math.log10)];
+    const shown = cloud.causes.map((_, cause) => {
+      const row = Array.prototype.indexOf.call(cloud.cause, cause);
+      return row >= 0 && isShown(row);
+    });
+    const rows = [];
+    for (let row = 0; row < logs.x.length; row += 1) {
+      const [x, y] = [logs.x[row], logs.y[row]];
+      if (x >= left && x <= right && y >= low && y <= high && shown[cloud.cause[row]]) rows.push(row);
+    }
+    const across = (/** @type {number} */ row) => (logs.x[row] - left) / (right - left);
+    const down = (/** @type {number} */ row) => (high - logs.y[row]) / (high - low);
+    if (rows.length <= MOST_POINTS) drawPoints(pen, cloud, rows, across, down);
+    else drawDensity(pen, cloud, rows, across, down);
+  };
+}
+
+/**
+ * @param {Pen} pen @param {Cloud} cloud @param {number[]} rows
+ * @param {(row: number) => number} across @param {(row: number) => number} down
+ */
+function drawPoints(pen, cloud, rows, across, down) {
+  const { context, ratio } = pen;
+  const side = (rows.length > 1500 ? 3 : 4) * ratio;
+  const colours = cloud.causes.map((cause) => colour(cause.colour));
+  context.globalAlpha = 0.8;
+  for (const row of rows) {
+    context.fillStyle = colours[cloud.cause[row]];
+    context.fillRect(pen.left + across(row) * pen.width - side / 2,
+      pen.top + down(row) * pen.height - side / 2, side, side);
+  }
+}
+
+/**
+ * @param {Pen} pen @param {Cloud} cloud @param {number[]} rows
+ * @param {(row: number) => number} across @param {(row: number) => number} down
+ */
+function drawDensity(pen, cloud, rows, across, down) {
+  const side = CELL * pen.ratio;
+  const [width, height] = [Math.ceil(pen.width / side), Math.ceil(pen.height / side)];
+  const kinds = cloud.causes.length;
+  const counts = new Float32Array(width * height * kinds);
+  const sums = new Float32Array(width * height);
+  for (const row of rows) {
+    const x = Math.min(Math.floor(across(row) * width), width - 1);
+    const y = Math.min(Math.floor(down(row) * height), height - 1);
+    const cell = y * width + x;
+    counts[cell * kinds + cloud.cause[row]] += cloud.weight[row];
+    sums[cell] += cloud.weight[row];
+  }
+  const most = Math.log1p(ends(sums)[1]);
+  const colours = cloud.causes.map((cause) => rgbOf(colour(cause.colour)));
+  const picture = new ImageData(width, height);
+  for (let cell = 0; cell < sums.length; cell += 1) {
+    if (sums[cell] === 0) continue;
+    let kind = 0;
+    for (let other = 1; other < kinds; other += 1) {
+      if (counts[cell * kinds + other] > counts[cell * kinds + kind]) kind = other;
+    }
+    picture.data.set(colours[kind], 4 * cell);
+    picture.data[4 * cell + 3] = 255 * (0.45 + 0.55 * Math.log1p(sums[cell]) / most);
+  }
+  const canvas = new OffscreenCanvas(width, height);
+  /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d")).putImageData(picture, 0, 0);
+  pen.context.imageSmoothingEnabled = false;
+  pen.context.drawImage(canvas, pen.left, pen.top, width * side, height * side);
+}
+
+/**
+ * Returns red, green and blue of a colour such as `#D55E00`.
+ * @param {string} name
+ */
+const rgbOf = (name) => [1, 3, 5].map((at) => parseInt(name.slice(at, at + 2), 16));

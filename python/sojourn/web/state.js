@@ -1,0 +1,69 @@
+// State of the page of a run: what is chosen, and the panels that follow it.
+
+/**
+ * @typedef {object} Chosen
+ * @property {number | null} flow the open flow, by number
+ * @property {Box | null} box the selected range of sizes and values
+ * @property {string | null} link
+ * @property {[number, number] | null} time in seconds since the start of the run
+ */
+
+/** @type {Chosen} */
+const chosen = { flow: null, box: null, link: null, time: null };
+
+/** @type {((changed: Partial<Chosen>) => void)[]} functions of the panels */
+const followers = [];
+
+/**
+ * Chooses a flow, a link, a time or a box: panels follow, and the address keeps it.
+ * @param {Partial<Chosen>} changed
+ */
+function choose(changed) {
+  Object.assign(chosen, changed);
+  const { flow, box, link, time } = chosen;
+  const short = (/** @type {number} */ value) => String(Number(value.toPrecision(6)));
+  const sides = box && [box.x, box.y].map((side) => side ? side.map(short).join(",") : ",");
+  // A page inside a notebook has no address of its own.
+  if (location.protocol !== "about:") writeAddress({
+    flow, link, box: sides && sides.join(","), t: time && time.map(short).join("-"),
+  });
+  followers.forEach((follow) => follow(changed));
+}
+
+/**
+ * Chooses what the address states.
+ * @param {number | null} flow is open if the address states none
+ */
+function chooseFromAddress(flow) {
+  const address = readAddress();
+  const numbers = (/** @type {string} */ name, /** @type {string} */ separator) =>
+    (address.get(name) ?? "").split(separator).map((text) => (text === "" ? NaN : Number(text)));
+  const [left, right, low, high] = numbers("box", ",");
+  /** @type {Box} */
+  const box = {};
+  if (left <= right) box.x = [left, right];
+  if (low <= high) box.y = [low, high];
+  const [begin, end] = numbers("t", "-");
+  const number = Number(address.get("flow") ?? NaN);
+  choose({
+    flow: Number.isInteger(number) ? number : flow,
+    box: box.x || box.y ? box : null,
+    link: address.get("link") ?? null,
+    time: begin <= end ? [begin, end] : null,
+  });
+}
+
+/**
+ * Adds a card with a heading and a line about it.
+ * @param {HTMLElement} parent
+ * @param {string} title
+ * @param {string} about
+ * @param {string} [width] a class of the style sheet
+ */
+function addCard(parent, title, about, width = "") {
+  const note = element("p", { class: "soft" }, about);
+  const row = element("div", { class: "row" }, element("h2", {}, title));
+  const card = element("section", { class: `card ${width}`, "aria-label": title }, row, note);
+  parent.append(card);
+  return { card, row, note };
+}

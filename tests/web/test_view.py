@@ -1,0 +1,154 @@
+"""Page of a run: it states what Python computes, and mouse, keys and address choose alike."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sojourn.analysis import breakdown, metrics
+from sojourn.runs.results import Result, Run
+from sojourn.runs.runner import run_many
+from sojourn.view import page
+
+SIZES = {"kind": "empirical", "table": "web_search"}
+SCENARIO: dict[str, Any] = {
+    "name": "A dumbbell",
+    "account": True,
+    "transport": "dctcp",
+    "topology": {"kind": "dumbbell", "rate": "10 Gbps", "delay": "1 us"},
+    "workload": {"kind": "poisson", "load": 0.7, "flows": 400, "sizes": SIZES},
+}
+
+Opener = Callable[..., Any]
+
+TIMES = " \N{MULTIPLICATION SIGN}"
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    scenarios = {
+        "one": SCENARIO,
+        "plain": SCENARIO | {"account": False},
+        "ideal": SCENARIO | {"model": "srpt"},
+        "unfinished": SCENARIO | {"time_limit": "2 ms"},
+    }
+    return dict(zip(scenarios, run_many(list(scenarios.values())), strict=True))
+
+
+@pytest.fixture(scope="module")
+def pages(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    files = {name: folder / f"{name}.html" for name in results}
+    for name, result in results.items():
+        page.write([Run({"scheme": name}, result)], files[name], source=f"{name}.toml")
+    return files
+
+
+def opened(open_page: Opener, file: Path, fragment: str = "", **options: Any) -> Any:
+    shown = open_page(file, fragment, **options)
+    shown.wait_until("typeof shown === 'object'")
+    return shown
+
+
+COLOURED = """(colour) => {
+  const { ctx, bbox } = shown.flowsFrame.chart;
+  const { data } = ctx.getImageData(bbox.left, bbox.top, bbox.width, bbox.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const distance = [0, 1, 2].map((side) => Math.abs(data[at + side] - colour[side]));
+    if (Math.max(...distance) < 60) count += 1;
+  }
+  return count;
+}"""
+
+RED = [0xD5, 0x5E, 0x00]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize("name", ["one", "plain", "ideal", "unfinished"])
+def test_a_page_is_silent_offline_and_accessible(
+    pages: dict[str, Path], open_page: Opener, name: str, width: int, theme: str
+) -> None:
+    shown = opened(open_page, pages[name], width=width, theme=theme)
+    shown.check()
+
+
+def test_flows_have_the_colours_of_their_causes(pages: dict[str, Path], open_page: Opener) -> None:
+    shown = opened(open_page, pages["one"])
+    assert shown.page.evaluate(COLOURED, RED) > 50
+    shown.page.get_by_role("button", name="cross-traffic queueing").click()
+    shown.page.wait_for_timeout(50)
+    # The median line and the ring of the open flow have other colours.
+    assert shown.page.evaluate(COLOURED, RED) == 0
+
+
+def test_bars_and_table_state_what_python_computes(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["one"])
+    table = metrics.by_size(results["one"], "slowdown", statistics=["p50", "mean"])
+    table = table.filter(pl.col("flows") > 0, pl.col("size") != "all")
+    texts = "[...document.querySelectorAll('.bar .value')].map((value) => value.textContent)"
+    assert shown(texts) == [f"{mean:.3g}{TIMES}" for mean in table["mean"]]
+    rows = "[...document.querySelector('.facts').querySelectorAll('tbody tr')]"
+    cells = shown(f"{rows}.map((row) => [...row.cells].map((cell) => cell.textContent))")
+    assert [row[0] for row in cells] == table["size"].to_list()
+    assert [row[2] for row in cells] == [f"{median:.3g}{TIMES}" for median in table["p50"]]
+    labels = "[...document.querySelectorAll('.bar .track')].map((bar) => bar.ariaLabel)"
+    small = metrics.BUCKETS[1]
+    flows = breakdown.divided(results["one"]).filter(*metrics.within(small))
+    part = breakdown.mean_slowdown(flows)[breakdown.OTHERS]
+    assert f"cross-traffic queueing {part:.3g}" in shown(labels)[0]
+
+
+def test_a_box_is_selected_and_counted_and_dropped(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["one"], "#box=10000,100000,2,1000")
+    flows = results["one"].flows
+    inside = flows.filter(
+        pl.col("size_bytes").is_between(1e4, 1e5), pl.col("slowdown").is_between(2, 1000)
+    )
+    rows = "[...document.querySelector('.facts').querySelectorAll('tbody tr')]"
+    cells = shown(f"[...{rows}.at(-1).cells].map((cell) => cell.textContent)")
+    assert cells[:2] == ["selection", str(inside.height)]
+    mean = inside.select(pl.col("slowdown").mean()).item()
+    assert cells[3] == f"{mean:.3g}{TIMES}"
+    plot = shown.page.locator(".plot").first
+    plot.focus()
+    plot.press("Escape")
+    assert "selection" not in shown(f"{rows}.map((row) => row.textContent).join()")
+    assert "box" not in shown("location.hash")
+    area = plot.bounding_box()
+    mouse = shown.page.mouse
+    mouse.move(area["x"] + 200, area["y"] + 60)
+    mouse.down()
+    mouse.move(area["x"] + 400, area["y"] + 200, steps=4)
+    mouse.up()
+    assert "selection" in shown(f"{rows}.map((row) => row.textContent).join()")
+    again = opened(open_page, pages["one"], shown("location.hash"))
+    assert again("document.querySelector('.facts').textContent") == shown(
+        "document.querySelector('.facts').textContent"
+    )
+
+
+def test_a_flow_is_opened_by_click_by_keys_and_by_the_address(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["one"])
+    slowest = results["one"].flows.sort("slowdown", descending=True)["flow"].to_list()
+    assert shown("shown.chosen.flow") == slowest[0]
+    shown.page.get_by_role("button", name=f"open flow {slowest[1]}", exact=True).click()
+    assert shown("shown.chosen.flow") == slowest[1]
+    assert shown("location.hash") == f"#flow={slowest[1]}"
+    plot = shown.page.locator(".plot").first
+    plot.focus()
+    plot.press("ArrowRight")
+    plot.press("Enter")
+    smallest = results["one"].flows.sort("size_bytes", "flow")["flow"][0]
+    assert shown("shown.chosen.flow") == smallest
+    again = opened(open_page, pages["one"], f"#flow={slowest[1]}")
+    assert again("shown.chosen.flow") == slowest[1]
