@@ -12,6 +12,9 @@ from sojourn.runs.results import Result
 from sojourn.show.parts import COLOURS
 from sojourn.web import columns
 
+SCHEME = "scheme"
+"""Label of the runs of a page."""
+
 NEAR_IDEAL = 1.1
 """Slowdown below which a flow has no main cause."""
 

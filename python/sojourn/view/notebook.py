@@ -6,6 +6,7 @@ from pathlib import Path
 from sojourn.base import files
 from sojourn.runs.results import Result, Run
 from sojourn.view import page
+from sojourn.view.flow_blocks import SCHEME
 
 HEIGHT = 900
 """Height of the page in a notebook, in pixels."""
@@ -16,7 +17,7 @@ class Page:
 
     def __init__(self, result: Result) -> None:
         """Create the page of a result."""
-        self.text = page.render([Run({page.SCHEME: "run"}, result)], source="RESULT")
+        self.text = page.render([Run({SCHEME: "run"}, result)], source="RESULT")
 
     def write(self, path: str | Path) -> Path:
         """Write the page as one HTML file."""

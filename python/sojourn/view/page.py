@@ -4,22 +4,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from sojourn.analysis import breakdown, paired
 from sojourn.base import files
-from sojourn.base.units import format_count, format_time
+from sojourn.base.units import format_count, format_time, parse_size
 from sojourn.compare import paired_tables
 from sojourn.explain import tables
 from sojourn.runs.results import Run
-from sojourn.view import flow_blocks
+from sojourn.view import flow_blocks, network_blocks, pair_blocks, recordings
+from sojourn.view.flow_blocks import SCHEME
 from sojourn.web import sheet
 
-SCRIPTS = ("state.js", "flows.js", "breakdown.js", "view.js")
+SCRIPTS = (
+    *("state.js", "flows.js", "breakdown.js", "pairs.js", "flow.js"),
+    *("network_drawing.js", "network.js", "lanes.js", "view.js"),
+)
 
 MOST_FLOWS = 100_000
 """Flows of a page by default; of two runs, half of them each."""
-
-SCHEME = "scheme"
-"""Label of the runs of a page."""
 
 
 def write(runs: Sequence[Run], file: Path, *, source: str, most: int | None = MOST_FLOWS) -> None:
@@ -36,18 +39,53 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
     title = _title(runs)
     most = None if most is None else max(most // len(runs), 1)
     blocks: dict[str, str] = {}
-    heads = [_run(run, index, most, blocks) for index, run in enumerate(runs)]
+    rows = [flow_blocks.rows(run.result) for run in runs]
+    are_pairs = len(runs) > 1 and pair_blocks.same_flows(runs)
+    medians = [flow_blocks.medians(table) for table in rows]
+    counts = [table.height for table in rows]
+    if are_pairs:
+        rows = pair_blocks.finished_in_both(rows)
+        medians = [pair_blocks.medians(*rows)]
+    samples = _samples(rows, most, are_pairs)
+    heads = []
+    for index, (run, (table, weight)) in enumerate(zip(runs, samples, strict=True)):
+        blocks[f"flows{index}"] = flow_blocks.block(table)
+        heads.append({**_run(run), "flows": counts[index], "weight": weight})
+    pairs = {"groups": pair_blocks.groups(runs), "medians": medians[0]} if are_pairs else None
+    if not are_pairs:
+        heads = [head | {"medians": line} for head, line in zip(heads, medians, strict=True)]
     if len(runs) == 1:
         heads[0]["name"] = _transport(runs[0])
+    for index, run in enumerate(runs):
+        flows, made = recordings.blocks(run.result, str(index), recordings.MOST_BYTES // len(runs))
+        heads[index] |= {"recorded": flows}
+        blocks |= made
     head = {
         "title": title,
         "source": source,
         "sentence": _sentence(runs),
         "parts": flow_blocks.parts(),
         "runs": heads,
+        "pairs": pairs,
+        "network": _network(runs, heads, blocks),
     }
     blocks["head"] = sheet.as_json(head)
     return sheet.render("view.html", SCRIPTS, blocks, {"title": title})
+
+
+def _network(
+    runs: Sequence[Run], heads: list[dict[str, Any]], blocks: dict[str, str]
+) -> dict[str, Any] | None:
+    """Add the blocks of links; return the nodes, or None if the runs' networks differ or lack."""
+    names = [[link["name"] for link in run.result.summary["links"]] for run in runs]
+    if not names[0] or any(other != names[0] for other in names):
+        return None
+    nodes = network_blocks.nodes(runs[0].result)
+    for index, run in enumerate(runs):
+        most_bytes = network_blocks.MOST_BYTES // len(runs)
+        heads[index]["widths"], made = network_blocks.series(run.result, str(index), most_bytes)
+        blocks |= {f"links{index}": network_blocks.links(run.result, nodes["names"]), **made}
+    return nodes
 
 
 def _title(runs: Sequence[Run]) -> str:
@@ -63,20 +101,31 @@ def _transport(run: Run) -> str:
     return str(scenario["transport"]["kind"] if is_packet else scenario["model"])
 
 
-def _run(run: Run, index: int, most: int | None, blocks: dict[str, str]) -> dict[str, Any]:
-    """Add the blocks of a run; return its part of the head."""
+def _samples(
+    rows: Sequence[pl.DataFrame], most: int | None, are_pairs: bool
+) -> list[tuple[pl.DataFrame, float]]:
+    """Return at most `most` rows of each table and their weights; of pairs, the same flows."""
+    if not are_pairs:
+        return [flow_blocks.sample(table, most) for table in rows]
+    one, two = rows
+    sample, weight = flow_blocks.sample(one, most)
+    others = sample.select("flow").join(two, on="flow", how="left", maintain_order="left")
+    return [(sample, weight), (others.with_columns(sample["is_slow"]), weight)]
+
+
+def _run(run: Run) -> dict[str, Any]:
+    """Return the part of the head of a run."""
     result = run.result
-    flows = flow_blocks.rows(result)
-    sample, weight = flow_blocks.sample(flows, most)
-    blocks[f"flows{index}"] = flow_blocks.block(sample)
+    scenario = result.summary["scenario"]
     return {
         "name": str(run.labels[SCHEME]),
         "counts": _counts(run),
-        "flows": flows.height,
-        "weight": weight,
         "hasBreakdown": breakdown.are_kept(result),
+        "hasPackets": not breakdown.is_ideal(result),
+        "payload": parse_size(scenario["packet"]["payload"]) if "packet" in scenario else 0,
         "groups": flow_blocks.groups(result),
-        "medians": flow_blocks.medians(flows),
+        "simulated": result.summary["simulated_s"],
+        "inProgress": network_blocks.in_progress(run),
     }
 
 

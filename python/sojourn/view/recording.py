@@ -9,7 +9,7 @@ from sojourn.base.errors import FileError
 from sojourn.runs.results import SUMMARY, Result, Run
 from sojourn.runs.runner import run_many
 from sojourn.scenario import overrides, reading
-from sojourn.view.page import SCHEME
+from sojourn.view.flow_blocks import SCHEME
 
 MOST_RUNS = 2
 

@@ -18,79 +18,99 @@ const STATISTICS = { p50: "median", mean: "mean", p99: "p99" };
  * Adds the panel of the FCT breakdown.
  * @param {HTMLElement} parent
  * @param {any} head
+ * @param {any} run its part of the head
  * @param {Cloud} cloud
  * @param {Table} table
  */
-function addBreakdown(parent, head, cloud, table) {
-  const [run] = head.runs;
-  const { card, note } = addCard(parent, run.hasBreakdown ? "FCT breakdown" : "Slowdowns", "");
+function addBreakdown(parent, head, run, cloud, table) {
+  const of = head.runs.length > 1 ? `: ${run.name}` : "";
+  const { card, note } = addCard(parent, `${run.hasBreakdown ? "FCT breakdown" : "Slowdowns"}${of}`, "");
   const bars = element("div", { class: "bars" });
   const sizes = element("div", { class: "facts" });
   const slowest = element("div", { class: "facts" });
   /** @type {"slowdown" | "excess"} */
   let order = "slowdown";
-  const choice = element("select", { "aria-label": "order of flows", onchange: () => {
-    order = /** @type {any} */ (choice).value;
-    fillSlowest();
-  } }, element("option", { value: "slowdown" }, "by slowdown"),
-    element("option", { value: "excess" }, "by time beyond the ideal FCT"));
+  const choice = element(
+    "select",
+    {
+      "aria-label": "order of flows",
+      onchange: () => {
+        order = /** @type {any} */ (choice).value;
+        fillSlowest();
+      },
+    },
+    element("option", { value: "slowdown" }, "by slowdown"),
+    element("option", { value: "excess" }, "by time beyond the ideal FCT"),
+  );
   const heading = element("h3", {}, "Slowest flows");
-  card.append(bars, note, ...partLegend(head, run.groups), sizes, element("div", { class: "row" }, heading, choice), slowest);
-  note.textContent = (run.hasBreakdown
+  card.append(
+    bars,
+    note,
+    ...partLegend(head, run.groups),
+    sizes,
+    element("div", { class: "row" }, heading, choice),
+    slowest,
+  );
+  note.textContent = run.hasBreakdown
     ? "Mean slowdown of finished flows, divided by what they waited for; dashed: the ideal FCT."
-    : "Mean slowdown of finished flows; dashed: the ideal FCT. "
-      + "`sojourn view` of the scenario divides it by cause.");
-
-  const rows = (/** @type {boolean} */ isOnlySelection) => {
-    const inside = [];
-    const { x = [0, Infinity], y = [0, Infinity] } = chosen.box ?? {};
-    for (let row = 0; row < table.rows; row += 1) {
-      if (!isOnlySelection || (cloud.size[row] >= x[0] && cloud.size[row] <= x[1]
-        && cloud.value[row] >= y[0] && cloud.value[row] <= y[1])) inside.push(row);
-    }
-    return inside;
-  };
+    : "Mean slowdown of finished flows; dashed: the ideal FCT. " +
+      "sojourn view SCENARIO divides it by cause.";
 
   function fillBars() {
     /** @type {Group[]} */
     const groups = run.groups.filter((/** @type {any} */ group) => !group.isAll || run.groups.length === 1);
-    const selection = chosen.box ? groupOf(head, table, cloud, rows(true), run) : null;
+    const selection = chosen.box ? groupOf(head, table, cloud, rowsInBox(cloud, chosen.box), run) : null;
     const all = selection ? [...groups, selection] : groups;
     const scale = Math.max(...groups.map((group) => group.finished ?? 0), 1.05);
     const own = selection?.finished ?? 0;
     const isApart = own > 3 * scale;
     const common = isApart ? scale : Math.max(scale, own);
-    bars.replaceChildren(...all.map((group) => {
-      const isOwn = group === selection && isApart;
-      return barRow(head, group, isOwn ? own : common, isOwn);
-    }));
-    sizes.replaceChildren(tableOf({
-      head: ["size", "flows", ...Object.values(STATISTICS)],
-      rows: all.map((group) => [group.name, number(group.flows, 6), ...Object.keys(STATISTICS).map((name) =>
-        group.values[name] === null ? "–"
-          : `${group.atLeast.includes(name) ? "≥ " : ""}${times(group.values[name] ?? NaN)}`)]),
-    }, "Slowdown by size"));
+    bars.replaceChildren(
+      ...all.map((group) => {
+        const isOwn = group === selection && isApart;
+        return barRow(head, group, isOwn ? own : common, isOwn);
+      }),
+    );
+    sizes.replaceChildren(
+      tableOf(
+        {
+          head: ["size", "flows", ...Object.values(STATISTICS)],
+          rows: all.map((group) => [
+            group.name,
+            number(group.flows, 6),
+            ...Object.keys(STATISTICS).map((name) =>
+              group.values[name] === null
+                ? "–"
+                : `${group.atLeast.includes(name) ? "≥ " : ""}${times(group.values[name] ?? NaN)}`,
+            ),
+          ]),
+        },
+        `Slowdown by size${of}`,
+      ),
+    );
   }
 
   function fillSlowest() {
     const { flow, fct_s: fct, ideal_fct_s: ideal, size_bytes: size } = table.columns;
-    const key = (/** @type {number} */ row) => order === "slowdown" ? fct[row] / ideal[row] : fct[row] - ideal[row];
-    const most = largest(rows(chosen.box !== null), key, SLOWEST);
-    const list = tableOf({
-      head: ["flow", "size", "FCT", "slowdown", "main cause"],
-      rows: most.map((row) => [flow[row], bytes(size[row]), seconds(fct[row]), times(fct[row] / ideal[row]),
-        cloud.causes[cloud.cause[row]].name]),
-    }, "Slowest flows");
-    list.querySelectorAll("tbody tr").forEach((line, place) => {
-      const row = most[place];
-      const number = flow[row];
-      line.classList.toggle("chosen", number === chosen.flow);
-      const button = element("button", { class: "plain", "aria-label": `open flow ${number}`,
-        onclick: () => choose({ flow: number }) }, String(number));
-      line.cells[0].replaceChildren(button);
-      line.cells[4].prepend(swatch(cloud.causes[cloud.cause[row]].colour));
-    });
-    slowest.replaceChildren(list);
+    const key = (/** @type {number} */ row) =>
+      order === "slowdown" ? fct[row] / ideal[row] : fct[row] - ideal[row];
+    const rows = largest(rowsInBox(cloud, chosen.box), key, SLOWEST);
+    slowest.replaceChildren(
+      flowTable(
+        ["size", "FCT", "slowdown", "main cause"],
+        rows.map((row) => ({
+          flow: flow[row],
+          colour: cloud.causes[cloud.cause[row]].colour,
+          cells: [
+            bytes(size[row]),
+            seconds(fct[row]),
+            times(fct[row] / ideal[row]),
+            cloud.causes[cloud.cause[row]].name,
+          ],
+        })),
+        `Slowest flows${of}`,
+      ),
+    );
   }
 
   followers.push((changed) => {
@@ -100,16 +120,60 @@ function addBreakdown(parent, head, cloud, table) {
 }
 
 /**
+ * Returns the rows in a box; all without a box.
+ * @param {Cloud} cloud
+ * @param {Box | null} box
+ */
+function rowsInBox(cloud, box) {
+  const { x = [0, Infinity], y = [0, Infinity] } = box ?? {};
+  const rows = [];
+  for (let row = 0; row < cloud.value.length; row += 1) {
+    if (contains(x, cloud.size[row]) && contains(y, cloud.value[row])) rows.push(row);
+  }
+  return rows;
+}
+
+/**
+ * Returns a table of flows; each row opens its flow.
+ * @param {string[]} columns after the flow's number
+ * @param {{flow: number, colour: string, cells: string[]}[]} rows the last cell names the colour
+ * @param {string} caption
+ */
+function flowTable(columns, rows, caption) {
+  const list = tableOf(
+    { head: ["flow", ...columns], rows: rows.map(({ flow, cells }) => [flow, ...cells]) },
+    caption,
+  );
+  list.querySelectorAll("tbody tr").forEach((line, place) => {
+    const { flow, colour: name, cells } = rows[place];
+    line.classList.toggle("chosen", flow === chosen.flow);
+    const own = /** @type {HTMLTableRowElement} */ (line).cells;
+    own[0].replaceChildren(
+      element(
+        "button",
+        { class: "plain", "aria-label": `open flow ${flow}`, onclick: () => choose({ flow }) },
+        String(flow),
+      ),
+    );
+    own[cells.length].prepend(swatch(name));
+  });
+  return list;
+}
+
+/**
  * Returns the names of the parts that groups have, with their colours.
  * @param {any} head
  * @param {Group[]} groups
  */
 function partLegend(head, groups) {
-  const isPresent = (/** @type {number} */ index) => groups.some(({ parts, finished }) =>
-    (parts?.[index] ?? 0) > 0.001 * (finished ?? 0));
-  const present = head.parts.filter((/** @type {any} */ _, /** @type {number} */ index) => isPresent(index));
+  const isPresent = (/** @type {number} */ index) =>
+    groups.some(({ parts, finished }) => (parts?.[index] ?? 0) > 0.001 * (finished ?? 0));
+  const present = head.parts.filter((/** @type {any} */ _, /** @type {number} */ index) =>
+    isPresent(index),
+  );
   const names = present.map((/** @type {any} */ part) =>
-    element("span", { title: part.meaning }, swatch(part.colour), part.label));
+    element("span", { title: part.meaning }, swatch(part.colour), part.label),
+  );
   return names.length ? [element("p", { class: "names" }, ...names)] : [];
 }
 
@@ -172,10 +236,14 @@ function groupOf(head, table, cloud, rows, run) {
     values: { p50: rank(0.5, 2), mean: mean(slowdown), p99: rank(0.99, 100) },
     atLeast: [],
     finished: mean(slowdown),
-    ...(run.hasBreakdown && count ? { parts: head.parts.map((/** @type {any} */ part) => {
-      const shares = table.columns[part.name];
-      return shares ? mean((row) => slowdown(row) * shares[row] / 1000) : 0;
-    }) } : {}),
+    ...(run.hasBreakdown && count
+      ? {
+          parts: head.parts.map((/** @type {any} */ part) => {
+            const shares = table.columns[part.name];
+            return shares ? mean((row) => (slowdown(row) * shares[row]) / 1000) : 0;
+          }),
+        }
+      : {}),
   };
 }
 
@@ -189,20 +257,36 @@ function groupOf(head, table, cloud, rows, run) {
 function barRow(head, group, scale, isApart) {
   const track = element("div", { class: "track", role: "img" });
   const parts = group.parts
-    ? head.parts.map((/** @type {any} */ part, /** @type {number} */ index) => ({ ...part, value: group.parts?.[index] ?? 0 }))
+    ? head.parts.map((/** @type {any} */ part, /** @type {number} */ index) => ({
+        ...part,
+        value: group.parts?.[index] ?? 0,
+      }))
     : [{ label: "slowdown", colour: "--plain", value: group.finished ?? 0 }];
   const present = parts.filter((/** @type {any} */ part) => part.value > 0.001 * (group.finished ?? 1));
-  track.setAttribute("aria-label", `${group.name}: mean slowdown ${number(group.finished ?? NaN)}: `
-    + present.map((/** @type {any} */ part) => `${part.label} ${number(part.value)}`).join(", "));
-  addSegments(track, present, scale, (part) => `${part.label}: ${number(part.value)} of ${times(group.finished ?? NaN)}`
-    + (part.meaning ? `\n${part.meaning}` : ""));
+  track.setAttribute(
+    "aria-label",
+    `${group.name}: mean slowdown ${number(group.finished ?? NaN)}: ` +
+      present.map((/** @type {any} */ part) => `${part.label} ${number(part.value)}`).join(", "),
+  );
+  addSegments(
+    track,
+    present,
+    scale,
+    (part) =>
+      `${part.label}: ${number(part.value)} of ${times(group.finished ?? NaN)}` +
+      (part.meaning ? `\n${part.meaning}` : ""),
+  );
   const one = element("span", { class: "one" });
   one.style.left = `${100 / scale}%`;
   track.append(one);
   const value = group.finished === null ? "–" : times(group.finished);
-  return element("div", { class: "bar" },
+  return element(
+    "div",
+    { class: "bar" },
     element("span", { class: "name" }, isApart ? `${group.name} (own scale)` : group.name),
-    track, element("span", { class: "value" }, value));
+    track,
+    element("span", { class: "value" }, value),
+  );
 }
 
 /**
@@ -218,7 +302,7 @@ function addSegments(track, parts, scale, text) {
       onmousemove: (/** @type {MouseEvent} */ event) => showTip(text(part), event.clientX, event.clientY),
       onmouseleave: () => (find("#tip").hidden = true),
     });
-    segment.style.width = `${100 * part.value / scale}%`;
+    segment.style.width = `${(100 * part.value) / scale}%`;
     segment.style.background = styleColour(part.colour);
     track.append(segment);
   }

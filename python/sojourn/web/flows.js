@@ -41,24 +41,71 @@ function slowdownCloud(head, run, table) {
   const top = most * 1.4;
   // Unfinished flows stand on the upper rim.
   const shown = value.map((/** @type {number} */ one, /** @type {number} */ row) =>
-    isFinished(row) ? one : most * 1.25);
+    isFinished(row) ? one : most * 1.25,
+  );
   const causes = causesOf(head);
   return {
-    flow, size, value: shown, cause, causes, weight: weightsOf(run, table),
+    flow,
+    size,
+    value: shown,
+    cause,
+    causes,
+    weight: weightsOf(run, table),
     up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, top], rule: 1 },
-    text: (row) => [
-      `flow ${flow[row]}: ${bytes(size[row])}, host ${table.columns.source[row]} → ${table.columns.target[row]}`,
-      isFinished(row)
-        ? `FCT ${seconds(fct[row])}, ${times(value[row])} the ideal FCT`
-        : `${outcome[row]} after ${seconds(fct[row])}`,
-      ...largestParts(head, table, row, 3),
-    ].join("\n"),
+    text: (row) =>
+      [
+        nameOfFlow(table, row),
+        isFinished(row)
+          ? `FCT ${seconds(fct[row])}, ${times(value[row])} the ideal FCT`
+          : `${outcome[row]} after ${seconds(fct[row])}`,
+        ...largestParts(head, table, row, 3),
+      ].join("\n"),
   };
+}
+
+/**
+ * Returns the flows of two runs that have different flows, coloured by run.
+ * @param {any} head
+ * @param {Cloud[]} clouds
+ * @returns {Cloud}
+ */
+function bothClouds(head, clouds) {
+  const lengths = clouds.map((cloud) => cloud.flow.length);
+  const join = (/** @type {(cloud: Cloud) => ArrayLike<number>} */ part) =>
+    Float64Array.from(clouds.flatMap((cloud) => Array.from(part(cloud))));
+  const cause = Float64Array.from({ length: lengths[0] + lengths[1] }, (_, row) =>
+    Number(row >= lengths[0]),
+  );
+  const [one, two] = clouds;
+  return {
+    flow: join((cloud) => cloud.flow),
+    size: join((cloud) => cloud.size),
+    value: join((cloud) => cloud.value),
+    weight: join((cloud) => cloud.weight),
+    cause,
+    causes: head.runs.map((/** @type {any} */ run, /** @type {number} */ index) => ({
+      name: run.name,
+      colour: RUN_COLOURS[index],
+    })),
+    up: { ...one.up, range: [0.9, Math.max(one.up.range[1], two.up.range[1])] },
+    text: (row) =>
+      row < lengths[0]
+        ? `${head.runs[0].name}, ${one.text(row)}`
+        : `${head.runs[1].name}, ${two.text(row - lengths[0])}`,
+  };
+}
+
+/** @param {Table} table @param {number} row */
+function nameOfFlow(table, row) {
+  const { flow, size_bytes: size, source, target } = table.columns;
+  return `flow ${flow[row]}: ${bytes(size[row])}, host ${source[row]} → ${target[row]}`;
 }
 
 /** @param {any} run @param {Table} table */
 const weightsOf = (run, table) =>
-  Float64Array.from(table.columns.is_slow, (/** @type {any} */ isSlow) => (Number(isSlow) ? 1 : run.weight));
+  Float64Array.from(table.columns.is_slow, (/** @type {any} */ isSlow) =>
+    Number(isSlow) ? 1 : run.weight,
+  );
 
 /**
  * Returns the largest parts of a flow's completion time in words.
@@ -72,7 +119,8 @@ function largestParts(head, table, row, most) {
     .map((/** @type {any} */ part) => ({ ...part, share: (table.columns[part.name]?.[row] ?? 0) / 1000 }))
     .filter((/** @type {any} */ part) => part.share >= 0.005);
   parts.sort((/** @type {any} */ one, /** @type {any} */ two) => two.share - one.share);
-  return parts.slice(0, most)
+  return parts
+    .slice(0, most)
     .map((/** @type {any} */ part) => `${part.label} ${Math.round(100 * part.share)} %`);
 }
 
@@ -81,16 +129,20 @@ function largestParts(head, table, row, most) {
  * @param {HTMLElement} parent
  * @param {any} head
  * @param {Cloud} cloud
+ * @param {string} colours what colours mean
+ * @param {{size: number[], slowdown: number[]}} medians
  * @param {Set<number>} recorded numbers of recorded flows
  */
-function addFlows(parent, head, cloud, recorded) {
+function addFlows(parent, head, cloud, colours, medians, recorded) {
   const [run] = head.runs;
   const about = [
-    run.hasBreakdown ? "coloured by the largest part of the time beyond the ideal FCT" : "",
-    run.medians.size.length ? "line: median" : "",
+    colours,
+    medians.size.length ? "line: median" : "",
     recorded.size ? "○ recorded packet by packet" : "",
     run.weight > 1 ? `${number(cloud.flow.length)} of ${number(run.flows)} flows are shown` : "",
-  ].filter(Boolean).join("; ");
+  ]
+    .filter(Boolean)
+    .join("; ");
   const { card } = addCard(parent, "Flows", about);
   if (cloud.flow.length === 0) {
     card.append(element("p", {}, "No flow of finite size started after the warm-up."));
@@ -104,7 +156,8 @@ function addFlows(parent, head, cloud, recorded) {
   const rowOf = new Map(Array.from(cloud.flow, (flow, row) => [flow, row]));
   const sizes = [Math.min(...ends(cloud.size)) / 1.6, Math.max(...ends(cloud.size)) * 1.6];
   const ofRows = (/** @type {number[]} */ rows) => ({
-    x: rows.map((row) => cloud.size[row]), y: rows.map((row) => cloud.value[row]),
+    x: rows.map((row) => cloud.size[row]),
+    y: rows.map((row) => cloud.value[row]),
   });
 
   const frame = new Frame(card, {
@@ -117,19 +170,21 @@ function addFlows(parent, head, cloud, recorded) {
       return [
         cloudLayer(cloud, logs, () => frame.range, isShown),
         ruleLayer({ y: cloud.up.rule, colour: "--ink", dash: [5, 4] }),
-        ...haloed({ x: run.medians.size, y: run.medians.slowdown }),
+        ...haloed({ x: medians.size, y: medians.slowdown }),
         pointsLayer({ ...ofRows(ringed), colour: "--ink", hollow: true, size: 4, width: 1 }),
-        pointsLayer({ ...ofRows(open === undefined ? [] : [open]), colour: "--link", hollow: true,
-          size: 7, width: 2.5 }),
+        pointsLayer({
+          ...ofRows(open === undefined ? [] : [open]),
+          colour: "--link",
+          hollow: true,
+          size: 7,
+          width: 2.5,
+        }),
       ];
     },
     marks: { x: cloud.size, y: cloud.value, text: cloud.text, isShown },
     open: (row) => choose({ flow: cloud.flow[row] }),
     select: (box) => choose({ box }),
-    keys: {
-      n: () => openRecorded(1),
-      p: () => openRecorded(-1),
-    },
+    keys: { n: () => openRecorded(1), p: () => openRecorded(-1) },
   });
   /** @param {number} step */
   function openRecorded(step) {
@@ -143,9 +198,13 @@ function addFlows(parent, head, cloud, recorded) {
   const counts = new Float64Array(cloud.causes.length);
   for (let row = 0; row < cloud.cause.length; row += 1) counts[cloud.cause[row]] += cloud.weight[row];
   const all = counts.reduce((sum, count) => sum + count, 0);
-  const entries = [...counts.keys()].filter((cause) => counts[cause] > 0)
+  const entries = [...counts.keys()]
+    .filter((cause) => counts[cause] > 0)
     .sort((one, two) => counts[two] - counts[one])
-    .map((cause) => ({ ...cloud.causes[cause], note: percent(Number((counts[cause] / all).toPrecision(2))) }));
+    .map((cause) => ({
+      ...cloud.causes[cause],
+      note: percent(Number((counts[cause] / all).toPrecision(2))),
+    }));
   legend(card, entries, (set) => {
     hidden = set;
     frame.hideTip();
@@ -219,8 +278,12 @@ function drawPoints(pen, cloud, rows, across, down) {
   context.globalAlpha = 0.8;
   for (const row of rows) {
     context.fillStyle = colours[cloud.cause[row]];
-    context.fillRect(pen.left + across(row) * pen.width - side / 2,
-      pen.top + down(row) * pen.height - side / 2, side, side);
+    context.fillRect(
+      pen.left + across(row) * pen.width - side / 2,
+      pen.top + down(row) * pen.height - side / 2,
+      side,
+      side,
+    );
   }
 }
 
@@ -251,7 +314,7 @@ function drawDensity(pen, cloud, rows, across, down) {
       if (counts[cell * kinds + other] > counts[cell * kinds + kind]) kind = other;
     }
     picture.data.set(colours[kind], 4 * cell);
-    picture.data[4 * cell + 3] = 255 * (0.45 + 0.55 * Math.log1p(sums[cell]) / most);
+    picture.data[4 * cell + 3] = 255 * (0.45 + (0.55 * Math.log1p(sums[cell])) / most);
   }
   const canvas = new OffscreenCanvas(width, height);
   /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d")).putImageData(picture, 0, 0);

@@ -22,11 +22,10 @@ function choose(changed) {
   Object.assign(chosen, changed);
   const { flow, box, link, time } = chosen;
   const short = (/** @type {number} */ value) => String(Number(value.toPrecision(6)));
-  const sides = box && [box.x, box.y].map((side) => side ? side.map(short).join(",") : ",");
+  const sides = box && [box.x, box.y].map((side) => (side ? side.map(short).join(",") : ","));
   // A page inside a notebook has no address of its own.
-  if (location.protocol !== "about:") writeAddress({
-    flow, link, box: sides && sides.join(","), t: time && time.map(short).join("-"),
-  });
+  if (location.protocol !== "about:")
+    writeAddress({ flow, link, box: sides && sides.join(","), t: time && time.map(short).join("-") });
   followers.forEach((follow) => follow(changed));
 }
 

@@ -6,32 +6,101 @@ const content = find("#content");
 /** Adds the title, the answer and the counts. */
 function addHead() {
   const buttons = element("div", { class: "row" });
-  content.append(element("header", { class: "top" },
-    element("h1", {}, head.title),
-    element("span", { class: "soft" }, head.runs.map((/** @type {any} */ run) => run.name).join(" and ")),
-    buttons));
+  content.append(
+    element(
+      "header",
+      { class: "top" },
+      element("h1", {}, head.title),
+      element("span", { class: "soft" }, head.runs.map((/** @type {any} */ run) => run.name).join(" and ")),
+      buttons,
+    ),
+  );
   pageButtons(buttons, [["n p", "next, previous recorded flow"]]);
   if (head.sentence) {
     const [answer, ...reasons] = head.sentence.split("; ");
-    content.append(element("p", { class: "answer" }, element("strong", {}, answer),
-      reasons.length ? `; ${reasons.join("; ")}` : ""));
+    content.append(
+      element(
+        "p",
+        { class: "answer" },
+        element("strong", {}, answer),
+        reasons.length ? `; ${reasons.join("; ")}` : "",
+      ),
+    );
   }
   for (const run of head.runs) {
     const counts = run.counts.map((/** @type {string} */ count) => element("span", {}, count));
-    content.append(element("div", { class: "counts soft" }, ...counts));
+    const name = head.runs.length > 1 ? [element("strong", {}, run.name)] : [];
+    content.append(element("div", { class: "counts soft" }, ...name, ...counts));
   }
 }
 
 addHead();
 const panels = element("div", { class: "panels" });
 content.append(panels);
-const table = await readTable("flows0");
-const cloud = slowdownCloud(head, head.runs[0], table);
-/** @type {Set<number>} */
-const recorded = new Set();
-const flowsFrame = addFlows(panels, head, cloud, recorded);
-if (table.rows) addBreakdown(panels, head, cloud, table);
-const slowest = largest([...table.columns.flow.keys()], (row) => cloud.value[row], 1)[0];
-chooseFromAddress(slowest === undefined ? null : table.columns.flow[slowest]);
+const tables = await Promise.all(
+  head.runs.map((/** @type {any} */ _, /** @type {number} */ index) => readTable(`flows${index}`)),
+);
+const recorded = new Set(
+  head.runs.flatMap((/** @type {any} */ run) => run.recorded.map((/** @type {any} */ entry) => entry.flow)),
+);
+const { cloud, flowsFrame } = addAllFlows();
+addFlow(panels, head, tables);
+if (head.network) {
+  const runs = await Promise.all(head.runs.map(readNetwork));
+  const network = addNetwork(panels, head, runs);
+  addLanes(panels, head, runs, network.busiest);
+}
+chooseFromAddress(firstFlow());
+
+/** Adds the panels of all flows: of one run, of the same flows in two runs, or of two runs. */
+function addAllFlows() {
+  const add = (/** @type {Cloud} */ cloud, /** @type {string} */ colours, /** @type {any} */ medians) => ({
+    cloud,
+    flowsFrame: addFlows(panels, head, cloud, colours, medians, recorded),
+  });
+  if (head.pairs) {
+    const cloud = ratioCloud(head, tables);
+    const added = add(
+      cloud,
+      "coloured by the part that changed most; flows that finished in both runs",
+      head.pairs.medians,
+    );
+    addChanges(panels, head, cloud, tables);
+    return added;
+  }
+  const clouds = tables.map((table, index) => slowdownCloud(head, head.runs[index], table));
+  const [run] = head.runs;
+  const byCause = run.hasBreakdown ? "coloured by the largest part of the time beyond the ideal FCT" : "";
+  const added =
+    clouds.length > 1
+      ? add(bothClouds(head, clouds), "the runs have different flows", { size: [], slowdown: [] })
+      : add(clouds[0], byCause, run.medians);
+  clouds.forEach((cloud, index) => {
+    if (tables[index].rows) addBreakdown(panels, head, head.runs[index], cloud, tables[index]);
+  });
+  return added;
+}
+
+/**
+ * Reads the links of a run, and their series if they were recorded.
+ * @param {any} run
+ * @param {number} index
+ */
+async function readNetwork(run, index) {
+  const read = async (/** @type {string} */ name) =>
+    run.widths[name] ? { table: await readTable(`${name}${index}`), width: run.widths[name] } : null;
+  const totals = await readTable(`links${index}`);
+  const [series, fine] = await Promise.all(["series", "fine"].map(read));
+  return { links: linksOf(head.network, totals), totals, series, fine };
+}
+
+/** Returns the flow that is open first: of the recorded flows, or else of all, the slowest. */
+function firstFlow() {
+  const rows = [...cloud.flow.keys()];
+  const known = rows.filter((row) => recorded.has(cloud.flow[row]));
+  const [row] = largest(known.length ? known : rows, (row) => Math.abs(Math.log(cloud.value[row])), 1);
+  return row === undefined ? ([...recorded][0] ?? null) : cloud.flow[row];
+}
+
 // Tests read what is shown.
-Object.assign(window, { shown: { head, table, cloud, chosen, flowsFrame } });
+Object.assign(window, { shown: { head, tables, cloud, chosen, flowsFrame } });

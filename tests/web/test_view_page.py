@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
 
-from sojourn.analysis import breakdown, metrics
+from sojourn.analysis import breakdown, metrics, paired
 from sojourn.runs.results import Result, Run
 from sojourn.runs.runner import run_many
 from sojourn.view import page
@@ -21,6 +22,18 @@ SCENARIO: dict[str, Any] = {
     "workload": {"kind": "poisson", "load": 0.7, "flows": 400, "sizes": SIZES},
 }
 
+FAT_TREE = SCENARIO | {
+    "topology": {"kind": "fat_tree", "k": 8},
+    "workload": SCENARIO["workload"] | {"load": 0.3},
+}
+
+PAGES = {
+    **{name: [name] for name in ("one", "plain", "ideal", "unfinished", "fat tree")},
+    "two": ["one", "swift"],
+    "different": ["one", "other flows"],
+}
+"""Runs of each page."""
+
 Opener = Callable[..., Any]
 
 TIMES = " \N{MULTIPLICATION SIGN}"
@@ -33,6 +46,9 @@ def results() -> dict[str, Result]:
         "plain": SCENARIO | {"account": False},
         "ideal": SCENARIO | {"model": "srpt"},
         "unfinished": SCENARIO | {"time_limit": "2 ms"},
+        "swift": SCENARIO | {"transport": "swift"},
+        "other flows": SCENARIO | {"seed": 2},
+        "fat tree": FAT_TREE,
     }
     return dict(zip(scenarios, run_many(list(scenarios.values())), strict=True))
 
@@ -40,9 +56,10 @@ def results() -> dict[str, Result]:
 @pytest.fixture(scope="module")
 def pages(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    files = {name: folder / f"{name}.html" for name in results}
-    for name, result in results.items():
-        page.write([Run({"scheme": name}, result)], files[name], source=f"{name}.toml")
+    files = {name: folder / f"{name}.html" for name in PAGES}
+    for name, schemes in PAGES.items():
+        runs = [Run({"scheme": scheme}, results[scheme]) for scheme in schemes]
+        page.write(runs, files[name], source=f"{name}.toml")
     return files
 
 
@@ -66,9 +83,8 @@ COLOURED = """(colour) => {
 RED = [0xD5, 0x5E, 0x00]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 420])
-@pytest.mark.parametrize("name", ["one", "plain", "ideal", "unfinished"])
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (420, "dark")])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_silent_offline_and_accessible(
     pages: dict[str, Path], open_page: Opener, name: str, width: int, theme: str
 ) -> None:
@@ -152,3 +168,50 @@ def test_a_flow_is_opened_by_click_by_keys_and_by_the_address(
     assert shown("shown.chosen.flow") == smallest
     again = opened(open_page, pages["one"], f"#flow={slowest[1]}")
     assert again("shown.chosen.flow") == slowest[1]
+
+
+def test_two_runs_state_the_ratios_and_changes_of_python(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["two"])
+    runs = [Run({"scheme": name}, results[name]) for name in PAGES["two"]]
+    ratios = paired.ratios(runs, by="scheme")
+    ratios = ratios.filter(pl.col("metric") == "FCT mean", pl.col("size") != "all")
+    texts = "[...document.querySelectorAll('.bar .value')].map((value) => value.textContent)"
+    assert shown(texts) == [f"{ratio:.3g}{TIMES}" for ratio in ratios["value"]]
+    sums = "shown.head.pairs.groups.map((group) => group.parts.reduce((one, two) => one + two, 1))"
+    assert shown(sums) == pytest.approx(shown("shown.head.pairs.groups.map(({ ratio }) => ratio)"))
+    one, two = (results[name].flows.sort("flow") for name in PAGES["two"])
+    expected = dict(zip(one["flow"], two["fct_s"] / one["fct_s"], strict=True))
+    flows, values = shown("[[...shown.cloud.flow], [...shown.cloud.value]]")
+    assert dict(zip(flows, values, strict=True)) == pytest.approx(expected, rel=1e-3)
+
+
+def test_runs_with_different_flows_are_two_clouds(
+    pages: dict[str, Path], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["different"])
+    assert "the runs have different flows" in shown("document.body.textContent")
+    assert shown("shown.cloud.flow.length") == 800
+    assert shown("[...document.querySelectorAll('.card h2')].length") == 6
+
+
+def test_a_link_is_chosen_by_mouse_by_keys_and_by_the_address(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["one"])
+    table = pl.DataFrame(results["one"].summary["links"])
+    busiest = table.sort("utilisation", descending=True)["name"].to_list()
+    shown.page.get_by_role("button", name=busiest[1], exact=True).click()
+    assert shown("shown.chosen.link") == busiest[1]
+    assert unquote(shown("location.hash")).endswith(f"link={busiest[1]}")
+    drawing = shown.page.locator(".network")
+    drawing.focus()
+    drawing.press("ArrowRight")
+    assert shown("document.querySelector('#live').textContent").startswith(busiest[0])
+    drawing.press("Enter")
+    assert shown("shown.chosen.link") == busiest[0]
+    shown.page.locator(".network polygon").first.click()
+    assert shown("shown.chosen.link") != busiest[0]
+    again = opened(open_page, pages["one"], f"#link={busiest[1]}")
+    assert again("document.querySelectorAll('.network .chosen').length") == 1

@@ -1,0 +1,120 @@
+"""Network as blocks of a page: its nodes, and counters of its links in all and over time."""
+
+from typing import Any
+
+import polars as pl
+
+from sojourn.analysis import metrics
+from sojourn.runs.results import Result, Run
+from sojourn.show.network_layout import layout
+from sojourn.web import columns
+
+MOST_CELLS = 120_000
+"""Links times bins of the series of all links."""
+
+LEAST_BINS = 40
+
+BUSIEST, FINE_BINS = 64, 400
+"""Links whose series have more bins, if not all links can, and the number of these bins."""
+
+MOST_BYTES = 500_000
+"""Size of the series of a page."""
+
+POINTS = 400
+"""Points of the line of flows in progress."""
+
+COUNTERS = (
+    *("rate_bps", "bytes", "drops", "losses", "marks", "queue_max_bytes"),
+    *("queue_mean_bytes", "paused_s"),
+)
+"""Columns of links in the page; the last two are rounded."""
+
+SUMS = ("bytes", "marks", "drops", "losses", "paused_ps")
+
+
+def nodes(result: Result) -> dict[str, list[Any]]:
+    """Return the names of all nodes, 1 for switches, and positions in the network's picture."""
+    pairs = _ends(result)
+    places, switches = layout(list(dict.fromkeys((min(pair), max(pair)) for pair in pairs)))
+    is_switch = set(switches)
+    return {
+        "names": list(places),
+        "isSwitch": [int(name in is_switch) for name in places],
+        "x": [round(x, 4) for x, _ in places.values()],
+        "y": [round(y, 4) for _, y in places.values()],
+    }
+
+
+def _ends(result: Result) -> list[tuple[str, str]]:
+    names = (link["name"] for link in result.summary["links"])
+    return [(left, right) for left, _, right in (name.partition("->") for name in names)]
+
+
+def links(result: Result, names: list[str]) -> str:
+    """Return the links as a block: numbers of their ends in `names`, and counters of the run."""
+    number = {name: place for place, name in enumerate(names)}
+    pairs = _ends(result)
+    table = pl.DataFrame(result.summary["links"], infer_schema_length=None)
+    # The links of an ideal have no queues.
+    absent = [pl.lit(0).alias(name) for name in COUNTERS if name not in table.columns]
+    table = table.with_columns(absent)
+    return columns.pack(
+        table.select(
+            pl.Series("from", [number[left] for left, _ in pairs]),
+            pl.Series("to", [number[right] for _, right in pairs]),
+            *COUNTERS[:-2],
+            "utilisation",
+            pl.col("queue_mean_bytes").round().cast(pl.Int64),
+            (pl.col("paused_s") * 1e9).round().cast(pl.Int64).alias("paused_ns"),
+        )
+    )
+
+
+def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return widths of bins in seconds by the name of a block, and the blocks.
+
+    `series` has all links; `fine`, if present, has more bins of the busiest. There are no blocks
+    without recorded series.
+    """
+    table = getattr(result, "series", pl.DataFrame())
+    if table.is_empty():
+        return {}, {}
+    bin_s = result.summary["record"]["bin_ps"] / 1e12
+    names = [link["name"] for link in result.summary["links"]]
+    place = pl.col("link").replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
+    table = table.with_columns(place)
+    bins = int(table.select(pl.col("bin").max()).item()) + 1
+    most_bins = max(MOST_CELLS // len(names), LEAST_BINS)
+    factor = -(-bins // most_bins)
+    while True:
+        coarse = columns.pack(_merged(table, factor))
+        if len(coarse) <= most_bytes or bins / (2 * factor) < LEAST_BINS:
+            break
+        factor *= 2
+    widths, blocks = {"series": factor * bin_s}, {f"series{prefix}": coarse}
+    fine = -(-bins // FINE_BINS)
+    if fine < factor:
+        totals = table.group_by("link").agg(pl.col("bytes").sum())
+        busiest = totals.sort("bytes", "link", descending=[True, False]).head(BUSIEST)
+        chosen = table.join(busiest, on="link", how="semi")
+        widths["fine"] = fine * bin_s
+        blocks[f"fine{prefix}"] = columns.pack(_merged(chosen, fine))
+    return widths, blocks
+
+
+def _merged(table: pl.DataFrame, factor: int) -> pl.DataFrame:
+    """Return series in bins that are `factor` times as long, sorted by link and bin."""
+    # A bin in which nothing happened has no row, and no queue.
+    mean = (pl.col("queue_mean_bytes").sum() / factor).round().cast(pl.Int64)
+    merged = table.group_by("link", pl.col("bin") // factor).agg(
+        *(pl.col(name).sum() for name in SUMS), mean, pl.col("queue_max_bytes").max()
+    )
+    paused = (pl.col("paused_ps") / 1000).round().cast(pl.Int64).alias("paused_ns")
+    return merged.sort("link", "bin").with_columns(paused).drop("paused_ps")
+
+
+def in_progress(run: Run) -> dict[str, list[float]]:
+    """Return the number of flows in progress over time."""
+    line = metrics.in_progress([run], POINTS)
+    times = [float(f"{time:.6g}") for time in line["time_s"]]
+    return {"time": times, "value": line["value"].to_list()}

@@ -1,0 +1,516 @@
+// Panel of one flow: its packets, its causal chain and its gauges on one axis of time.
+
+const NS = 1e-9;
+const LEFT = 64;
+
+/** Lanes of gauges, by the end of their names. */
+const UNITS = [
+  { suffix: "_bytes", name: "window and data in flight", format: bytes },
+  { suffix: "_bps", name: "rate", format: rate },
+  { suffix: "_s", name: "time", format: seconds },
+  { suffix: "", name: "other gauges", format: (/** @type {number} */ value) => number(value) },
+];
+const GAUGE_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
+
+/**
+ * Adds the panel of one flow.
+ * @param {HTMLElement} parent
+ * @param {any} head
+ * @param {Table[]} tables of the runs' flows
+ */
+function addFlow(parent, head, tables) {
+  const { card, row, note } = addCard(parent, "Flow", "", "wide");
+  const title = /** @type {HTMLElement} */ (row.firstChild);
+  const body = element("div");
+  card.append(body);
+  const numbers = [
+    ...new Set(
+      head.runs.flatMap((/** @type {any} */ run) =>
+        run.recorded.map((/** @type {any} */ entry) => entry.flow),
+      ),
+    ),
+  ].sort((one, two) => one - two);
+  const choice = /** @type {HTMLSelectElement} */ (
+    element(
+      "select",
+      {
+        "aria-label": "recorded flows",
+        onchange: () => choice.value && choose({ flow: Number(choice.value) }),
+      },
+      element("option", { value: "" }, "recorded flows"),
+      ...numbers.map((flow) => element("option", { value: flow }, `flow ${flow}`)),
+    )
+  );
+  if (numbers.length) row.append(choice);
+  /** @type {Frame[]} */
+  let frames = [];
+  let turn = 0;
+
+  async function fill() {
+    const flow = chosen.flow;
+    turn += 1;
+    const mine = turn;
+    card.hidden = flow === null;
+    if (flow === null) return;
+    const recordings = await Promise.all(
+      head.runs.map((/** @type {any} */ run, /** @type {number} */ index) =>
+        readRecording(run, index, flow),
+      ),
+    );
+    // Inflating takes time: of two choices only the last is drawn.
+    if (mine !== turn) return;
+    frames.forEach((frame) => frame.remove());
+    frames = [];
+    title.textContent = `Flow ${flow}`;
+    choice.value = numbers.includes(flow) ? String(flow) : "";
+    note.textContent = factsOf(head, tables, recordings, flow);
+    body.replaceChildren();
+    /** @type {Map<string, Entry>} */
+    const entries = new Map();
+    const span = Math.max(...recordings.map((recording) => (recording ? recording.span : 0)));
+    recordings.forEach((recording, index) => {
+      const prefix = head.runs.length > 1 ? `${head.runs[index].name}: ` : "";
+      if (!recording) addBar(body, head, tables[index], index, flow, prefix);
+      else frames.push(...recordingFrames(body, head, recording, span, prefix, entries));
+    });
+    if (entries.size) body.append(element("p", { class: "names" }, ...[...entries.values()].map(nameOf)));
+    const paths = recordings.find((recording) => recording?.entry.forward.length)?.entry;
+    if (paths) addPath(body, paths);
+  }
+  followers.push((changed) => {
+    if ("flow" in changed) fill();
+  });
+}
+
+/**
+ * Returns what was recorded of a flow, or null.
+ * @param {any} run
+ * @param {number} index
+ * @param {number} flow
+ */
+async function readRecording(run, index, flow) {
+  const entry = run.recorded.find((/** @type {any} */ one) => one.flow === flow);
+  if (!entry) return null;
+  const read = (/** @type {string} */ name) => {
+    const block = `${name}${index}-${flow}`;
+    return hasBlock(block) ? readTable(block) : Promise.resolve(null);
+  };
+  const [packets, pieces, gauges] = await Promise.all(["packets", "pieces", "gauges"].map(read));
+  const times = packets ? [...packets.columns.sent, ...packets.columns.arrived] : [];
+  const last = ends(times.filter(Number.isFinite))[1];
+  const span = entry.fct_s ?? (Number.isFinite(last) ? last * NS : 0);
+  return { entry, packets, pieces, gauges, span, payload: run.payload };
+}
+
+/**
+ * Returns size, hosts and times of the open flow in words.
+ * @param {any} head
+ * @param {Table[]} tables
+ * @param {any[]} recordings
+ * @param {number} flow
+ */
+function factsOf(head, tables, recordings, flow) {
+  const facts = recordings.map((recording, index) => recording?.entry ?? rowFacts(tables[index], flow));
+  const first = facts.find(Boolean);
+  if (!first) return "There is no such flow among those of the page.";
+  const size = first.outcome === "long_lived" ? "long-lived" : bytes(first.size_bytes);
+  const ways = facts.map((fact, index) => {
+    const name = head.runs.length > 1 ? `${head.runs[index].name}: ` : "";
+    if (!fact) return `${name}not in the page`;
+    return (
+      name + (fact.outcome === "finished" ? `FCT ${seconds(fact.fct_s)}` : fact.outcome.replace("_", "-"))
+    );
+  });
+  const ideal = first.ideal_fct_s ? `; ideal FCT ${seconds(first.ideal_fct_s)}` : "";
+  const thin = recordings.find((recording) => recording && recording.entry.shown < recording.entry.rows);
+  const left = thin
+    ? `; ${number(thin.entry.shown, 6)} of ${number(thin.entry.rows, 6)} packets are shown`
+    : "";
+  return `${size}, host ${first.source} → host ${first.target}; ${ways.join(", ")}${ideal}${left}`;
+}
+
+/** @param {Table} table @param {number} flow */
+function rowFacts(table, flow) {
+  const row = table.columns.flow.indexOf(flow);
+  if (row < 0) return null;
+  return Object.fromEntries(Object.entries(table.columns).map(([name, values]) => [name, values[row]]));
+}
+
+/** @param {Entry} entry */
+function nameOf({ name, colour, swatch: shape = "box" }) {
+  const mark = swatch(colour);
+  mark.classList.add(shape);
+  return element("span", {}, mark, name);
+}
+
+/**
+ * Adds the bar of a flow that was not recorded, and the command that records it.
+ * @param {HTMLElement} parent
+ * @param {any} head
+ * @param {Table} table
+ * @param {number} index
+ * @param {number} flow
+ * @param {string} prefix
+ */
+function addBar(parent, head, table, index, flow, prefix) {
+  const row = table.columns.flow.indexOf(flow);
+  if (row < 0) return;
+  const parts = head.parts
+    .map((/** @type {any} */ part) => ({ ...part, value: (table.columns[part.name]?.[row] ?? 0) / 1000 }))
+    .filter((/** @type {any} */ part) => part.value > 0);
+  const texts = largestParts(head, table, row, parts.length);
+  if (parts.length) {
+    const track = element("div", {
+      class: "track",
+      role: "img",
+      "aria-label": `${prefix}FCT by cause: ${texts.join(", ")}`,
+    });
+    addSegments(track, parts, 1, (part) => `${part.label}: ${percent(part.value)}\n${part.meaning}`);
+    parent.append(track, element("p", {}, `${prefix}${texts.join(", ")}`));
+  }
+  if (!head.runs[index].hasPackets) return;
+  const command = `sojourn view ${head.source} --flow ${flow}`;
+  const line = element(
+    "p",
+    { class: "soft" },
+    "Its packets were not recorded. To record them: ",
+    element("code", {}, command),
+    " ",
+  );
+  copyButton(line, () => command);
+  parent.append(line);
+}
+
+/**
+ * Adds the plots of a recording; returns them.
+ * @param {HTMLElement} parent
+ * @param {any} head
+ * @param {any} recording
+ * @param {number} span of the axis of time, in seconds
+ * @param {string} prefix of titles
+ * @param {Map<string, Entry>} entries of the legend, by name
+ */
+function recordingFrames(parent, head, recording, span, prefix, entries) {
+  const { entry, packets, pieces, gauges } = recording;
+  const ideal = entry.ideal_fct_s && entry.outcome !== "long_lived" ? entry.ideal_fct_s : null;
+  const rules = ideal ? [ruleLayer({ x: ideal, colour: "--ink", dash: [4, 4] })] : [];
+  if (ideal) entries.set("ideal FCT", { name: "ideal FCT", colour: "--ink", swatch: "dashed" });
+  const lanes = gauges ? gaugeLanes(gauges) : [];
+  const common = { together: `flow${entry.flow}`, left: LEFT, direction: /** @type {"x"} */ ("x") };
+  const x = {
+    name: "time since the start of the flow",
+    range: /** @type {[number, number]} */ ([0, span * 1.01 || 1]),
+    format: seconds,
+  };
+  const made = [];
+  const isLast = (/** @type {string} */ name) =>
+    name === (lanes.length ? lanes[lanes.length - 1].name : pieces ? "pieces" : "packets");
+  if (packets) {
+    const plot = packetPlot(packets, recording.payload, entries);
+    made.push(
+      new Frame(parent, {
+        ...common,
+        x,
+        label: `${prefix}bytes of flow ${entry.flow} over time`,
+        y: {
+          name: `${prefix}bytes sent, arrived and acknowledged`,
+          range: [0, plot.most * 1.04],
+          format: bytes,
+        },
+        height: 230,
+        layers: () => [...plot.layers, ...rules],
+        marks: plot.marks,
+        table: plot.table,
+        hasAxisBelow: isLast("packets"),
+      }),
+    );
+  }
+  if (pieces) {
+    const plot = piecePlot(head, pieces, entries);
+    made.push(
+      new Frame(parent, {
+        ...common,
+        x,
+        label: `${prefix}causal chain of flow ${entry.flow} over time`,
+        y: {
+          name: `${prefix}causal chain: what the flow waited for, one interval after the other`,
+          range: [-pieces.rows - 0.5, 0.5],
+          ticks: [],
+        },
+        height: clamp(60 + 7 * pieces.rows, 90, 220),
+        layers: () => [...plot.layers, ...rules],
+        marks: plot.marks,
+        table: plot.table,
+        hasAxisBelow: isLast("pieces"),
+      }),
+    );
+  }
+  for (const lane of lanes) {
+    if (lane.lines.length > 1)
+      for (const { name, colour } of lane.lines) entries.set(name, { name, colour, swatch: "line" });
+    made.push(
+      new Frame(parent, {
+        ...common,
+        x,
+        label: `${prefix}${lane.title} of flow ${entry.flow} over time`,
+        y: { name: `${prefix}${lane.title}`, range: [0, lane.most * 1.1 || 1], format: lane.format },
+        height: isLast(lane.name) ? 124 : 100,
+        layers: () => [...lane.lines.map((line) => lineLayer({ ...line, step: true })), ...rules],
+        marks: lane.marks,
+        hasAxisBelow: isLast(lane.name),
+      }),
+    );
+  }
+  return made;
+}
+
+/** @param {any} values @param {number[]} rows */
+const pick = (values, rows) => rows.map((row) => values[row]);
+
+/**
+ * Returns the layers and the marks of a time–sequence diagram.
+ * @param {Table} table
+ * @param {number} payload bytes of a segment
+ * @param {Map<string, Entry>} entries
+ */
+function packetPlot(table, payload, entries) {
+  const {
+    kind,
+    number: order,
+    copy,
+    because,
+    marked,
+    sent,
+    arrived,
+    lost,
+    lost_at: where,
+    lost_why: why,
+  } = table.columns;
+  const all = [...kind.keys()];
+  const data = all.filter((row) => kind[row] === "data");
+  const acks = all.filter((row) => kind[row] === "ack" && Number.isFinite(arrived[row]));
+  const segment = (/** @type {number} */ row) => order[row] * payload;
+  const sticks = (/** @type {number[]} */ rows, /** @type {any} */ times, /** @type {any} */ style) =>
+    sticksLayer({
+      ...style,
+      x: rows.map((row) => times[row] * NS),
+      low: rows.map(segment),
+      high: rows.map((row) => segment(row) + payload),
+    });
+  const groups = [
+    {
+      name: "arrived",
+      colour: "#56B4E9",
+      rows: data.filter((row) => Number.isFinite(arrived[row]) && !marked[row]),
+      times: arrived,
+    },
+    { name: "sent", colour: "--ink", rows: data.filter((row) => copy[row] === 1), times: sent },
+    {
+      name: "arrived with ECN mark",
+      colour: "#E69F00",
+      rows: data.filter((row) => Number.isFinite(arrived[row]) && marked[row]),
+      times: arrived,
+      width: 2.2,
+    },
+    {
+      name: "sent again",
+      colour: "#CC79A7",
+      rows: data.filter((row) => copy[row] > 1),
+      times: sent,
+      width: 4,
+    },
+  ].filter((group) => group.rows.length);
+  const losses = data.filter((row) => Number.isFinite(lost[row]));
+  acks.sort((one, two) => arrived[one] - arrived[two]);
+  for (const { name, colour } of groups) entries.set(name, { name, colour });
+  if (acks.length) entries.set("acknowledged", { name: "acknowledged", colour: "#009E73", swatch: "line" });
+  if (losses.length) entries.set("lost", { name: "✕ lost", colour: "#D55E00" });
+  const layers = [
+    lineLayer({
+      x: acks.map((row) => arrived[row] * NS),
+      y: acks.map(segment),
+      colour: "#009E73",
+      step: true,
+      width: 1.8,
+    }),
+    ...groups.map(({ rows, times, ...style }) => sticks(rows, times, style)),
+    pointsLayer({
+      x: losses.map((row) => lost[row] * NS),
+      y: losses.map((row) => segment(row) + payload / 2),
+      colour: "#D55E00",
+      shape: "X",
+      size: 5,
+    }),
+  ];
+  const at = (/** @type {number} */ time) => (Number.isFinite(time) ? seconds(time * NS) : "");
+  const marks = {
+    x: data.map((row) => sent[row] * NS),
+    y: data.map((row) => segment(row) + payload / 2),
+    text: (/** @type {number} */ index) => {
+      const row = data[index];
+      const again = copy[row] > 1 ? `, copy ${copy[row]} (${because[row]})` : "";
+      const fate = Number.isFinite(arrived[row])
+        ? `arrived ${at(arrived[row])}${marked[row] ? " with ECN mark" : ""}`
+        : Number.isFinite(lost[row])
+          ? `lost ${at(lost[row])} at ${where[row]} (${why[row]})`
+          : "under way at the end";
+      return `segment ${order[row]}${again}\nsent ${at(sent[row])}, ${fate}`;
+    },
+  };
+  const cells = () => ({
+    head: ["packet", "number", "copy", "sent", "arrived", "lost", "at"],
+    rows: all.map((row) => [
+      kind[row],
+      String(order[row]),
+      String(copy[row]),
+      at(sent[row]),
+      at(arrived[row]),
+      at(lost[row]),
+      where[row] ?? "",
+    ]),
+  });
+  return {
+    layers,
+    marks,
+    table: cells,
+    most: ends(data.map((row) => segment(row) + payload))[1] || payload,
+  };
+}
+
+/**
+ * Returns a layer with vertical lines from `low` to `high`, at least two pixels long.
+ * @param {Stroke & {x: Numbers, low: Numbers, high: Numbers}} sticks
+ * @returns {Layer}
+ */
+function sticksLayer({ x, low, high, ...stroke }) {
+  return (pen) => {
+    setStroke(pen, stroke);
+    pen.context.beginPath();
+    for (let index = 0; index < x.length; index += 1) {
+      const across = pen.x(x[index]);
+      const [foot, top] = [pen.y(low[index]), pen.y(high[index])];
+      pen.context.moveTo(across, foot);
+      pen.context.lineTo(across, Math.min(top, foot - 2 * pen.ratio));
+    }
+    pen.context.stroke();
+  };
+}
+
+/**
+ * Returns the layers and the marks of a causal chain.
+ * @param {any} head
+ * @param {Table} table
+ * @param {Map<string, Entry>} entries
+ */
+function piecePlot(head, table, entries) {
+  const { begins, lasts, reason, is_recovery: isRecovery } = table.columns;
+  const rows = [...begins.keys()];
+  const left = Float64Array.from(begins, (/** @type {number} */ time) => time * NS);
+  const layers = [];
+  const present = head.parts.filter((/** @type {any} */ part) => table.columns[part.name]);
+  for (const part of present) {
+    const widths = table.columns[part.name];
+    const some = rows.filter((row) => widths[row] > 0);
+    const begin = pick(left, some);
+    for (const row of some) left[row] += widths[row] * NS;
+    layers.push(
+      boxesLayer({
+        left: begin,
+        right: pick(left, some),
+        bottom: some.map((row) => -row - 0.45),
+        top: some.map((row) => -row + 0.45),
+        colour: part.colour,
+      }),
+    );
+    entries.set(part.label, { name: part.label, colour: part.colour });
+  }
+  const losses = rows.filter((row) => isRecovery[row]);
+  if (losses.length) entries.set("lost packet sent", { name: "✕ lost packet sent", colour: "--ink" });
+  layers.push(
+    pointsLayer({
+      x: losses.map((row) => begins[row] * NS),
+      y: losses.map((row) => -row),
+      colour: "--ink",
+      shape: "x",
+      size: 4.5,
+    }),
+  );
+  const partsOf = (/** @type {number} */ row) =>
+    present
+      .filter((/** @type {any} */ part) => table.columns[part.name][row] > 0)
+      .sort(
+        (/** @type {any} */ one, /** @type {any} */ two) =>
+          table.columns[two.name][row] - table.columns[one.name][row],
+      )
+      .map((/** @type {any} */ part) => `${part.label} ${seconds(table.columns[part.name][row] * NS)}`);
+  const marks = {
+    x: rows.map((row) => begins[row] * NS),
+    y: rows.map((row) => -row),
+    text: (/** @type {number} */ row) =>
+      `${reason[row]}: since ${seconds(begins[row] * NS)}, for ` +
+      `${seconds(lasts[row] * NS)}\n${partsOf(row).join("\n")}`,
+  };
+  const cells = () => ({
+    head: ["interval", "begin", "duration", "parts"],
+    rows: rows.map((row) => [
+      reason[row],
+      seconds(begins[row] * NS),
+      seconds(lasts[row] * NS),
+      partsOf(row).join(", "),
+    ]),
+  });
+  return { layers, marks, table: cells };
+}
+
+/**
+ * Returns a lane for each unit of gauges.
+ * @param {Table} table
+ */
+function gaugeLanes(table) {
+  const { gauge, time, value } = table.columns;
+  const names = [...new Set(gauge)].map(String);
+  const lanes = [];
+  for (const unit of UNITS) {
+    const own = names.filter((name) => UNITS.find(({ suffix }) => name.endsWith(suffix)) === unit);
+    if (!own.length) continue;
+    const words = (/** @type {string} */ name) =>
+      name.slice(0, name.length - unit.suffix.length).replaceAll("_", " ");
+    const rows = own.flatMap((name) => [...gauge.keys()].filter((row) => gauge[row] === name));
+    lanes.push({
+      name: unit.name,
+      title: own.map(words).join(", "),
+      format: unit.format,
+      most: ends(pick(value, rows))[1],
+      lines: own.map((name, place) => {
+        const mine = rows.filter((row) => gauge[row] === name);
+        return {
+          name: words(name),
+          x: mine.map((row) => time[row] * NS),
+          y: pick(value, mine),
+          colour: GAUGE_COLOURS[place % GAUGE_COLOURS.length],
+        };
+      }),
+      marks: {
+        x: rows.map((row) => time[row] * NS),
+        y: pick(value, rows),
+        group: pick(gauge, rows),
+        text: (/** @type {number} */ index) =>
+          `${words(gauge[rows[index]])} ${unit.format(value[rows[index]])}\n` +
+          `${seconds(time[rows[index]] * NS)}`,
+      },
+    });
+  }
+  return lanes;
+}
+
+/**
+ * Adds the links of a flow's path, each of which chooses its link.
+ * @param {HTMLElement} parent
+ * @param {any} entry
+ */
+function addPath(parent, entry) {
+  const links = (/** @type {string[]} */ names) =>
+    names.map((name) => element("button", { class: "plain", onclick: () => choose({ link: name }) }, name));
+  parent.append(element("p", { class: "row" }, "Path:", ...links(entry.forward)));
+  parent.append(element("p", { class: "row" }, "Reverse path:", ...links(entry.reverse)));
+}
