@@ -219,15 +219,15 @@ function groupOf(head, table, cloud, rows, run) {
   const count = sum(() => 1);
   const mean = (/** @type {(row: number) => number} */ value) => (count ? sum(value) / count : null);
   const slowdown = (/** @type {number} */ row) => fct[row] / ideal[row];
-  const ordered = [...finished].sort((one, two) => slowdown(one) - slowdown(two));
+  const ordered = Float64Array.from(finished, slowdown).sort();
+  const isSample = run.weight > 1;
+  if (isSample) finished.sort((one, two) => slowdown(one) - slowdown(two));
   const rank = (/** @type {number} */ share, /** @type {number} */ least) => {
     if (count < least) return null;
+    const target = share * count * (1 - 1e-12);
+    if (!isSample) return ordered[Math.ceil(target) - 1];
     let below = 0;
-    for (const row of ordered) {
-      below += cloud.weight[row];
-      if (below >= share * count * (1 - 1e-12)) return slowdown(row);
-    }
-    return null;
+    return ordered[finished.findIndex((row) => (below += cloud.weight[row]) >= target)];
   };
   const flows = rows.reduce((total, row) => total + cloud.weight[row], 0);
   return {

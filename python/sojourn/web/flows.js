@@ -8,6 +8,7 @@
  * @property {Numbers} cause index in `causes`
  * @property {Float64Array} weight how many flows a row counts
  * @property {(row: number) => string} text
+ * @property {(row: number, time: [number, number]) => boolean} isDuring true if in progress then
  * @property {{name: string, colour: string}[]} causes
  * @property {{name: string, colour: string, range: [number, number], rule: number}} up vertical axis
  */
@@ -51,6 +52,7 @@ function slowdownCloud(head, run, table) {
     cause,
     causes,
     weight: weightsOf(run, table),
+    isDuring: duringOf(table),
     up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, top], rule: 1 },
     text: (row) =>
       [
@@ -87,12 +89,24 @@ function bothClouds(head, clouds) {
       name: run.name,
       colour: RUN_COLOURS[index],
     })),
+    isDuring: (row, time) =>
+      row < lengths[0] ? one.isDuring(row, time) : two.isDuring(row - lengths[0], time),
     up: { ...one.up, range: [0.9, Math.max(one.up.range[1], two.up.range[1])] },
     text: (row) =>
       row < lengths[0]
         ? `${head.runs[0].name}, ${one.text(row)}`
         : `${head.runs[1].name}, ${two.text(row - lengths[0])}`,
   };
+}
+
+/**
+ * Returns the function that is true if a flow is in progress at a time.
+ * @param {Table} table
+ * @returns {(row: number, time: [number, number]) => boolean}
+ */
+function duringOf(table) {
+  const { start_ns: start, fct_s: fct } = table.columns;
+  return (row, [begin, end]) => start[row] * 1e-9 <= end && start[row] * 1e-9 + fct[row] >= begin;
 }
 
 /** @param {Table} table @param {number} row */
@@ -152,7 +166,8 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
   const logs = { x: logsOf(cloud.size), y: logsOf(cloud.value) };
   /** @type {Set<string>} */
   let hidden = new Set();
-  const isShown = (/** @type {number} */ row) => !hidden.has(cloud.causes[cloud.cause[row]].name);
+  const isShown = (/** @type {number} */ row) =>
+    !hidden.has(cloud.causes[cloud.cause[row]].name) && isThen(cloud, row);
   const rowOf = new Map(Array.from(cloud.flow, (flow, row) => [flow, row]));
   const sizes = [Math.min(...ends(cloud.size)) / 1.6, Math.max(...ends(cloud.size)) * 1.6];
   const ofRows = (/** @type {number[]} */ rows) => ({
@@ -160,6 +175,12 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     y: rows.map((row) => cloud.value[row]),
   });
 
+  const drawCloud = cloudLayer(
+    cloud,
+    logs,
+    () => frame.range,
+    () => hidden,
+  );
   const frame = new Frame(card, {
     label: `${cloud.up.name} against flow size`,
     x: { name: "flow size", scale: "log", range: /** @type {[number, number]} */ (sizes), format: bytes },
@@ -168,7 +189,7 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     layers: () => {
       const open = rowOf.get(chosen.flow ?? -1);
       return [
-        cloudLayer(cloud, logs, () => frame.range, isShown),
+        drawCloud,
         ruleLayer({ y: cloud.up.rule, colour: "--ink", dash: [5, 4] }),
         ...haloed({ x: medians.size, y: medians.slowdown }),
         pointsLayer({ ...ofRows(ringed), colour: "--ink", hollow: true, size: 4, width: 1 }),
@@ -212,10 +233,17 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
   });
   followers.push((changed) => {
     if ("box" in changed) frame.selected = chosen.box;
-    if ("box" in changed || "flow" in changed) frame.draw();
+    if (["box", "flow", "time", "isOnlyThen"].some((name) => name in changed)) frame.draw();
   });
   return frame;
 }
+
+/**
+ * Returns true if all flows are shown, or the flow is in progress at the chosen time.
+ * @param {Cloud} cloud
+ * @param {number} row
+ */
+const isThen = (cloud, row) => !chosen.isOnlyThen || !chosen.time || cloud.isDuring(row, chosen.time);
 
 /** @param {Numbers} values */
 const logsOf = (values) => Float32Array.from(values, Math.log10);
@@ -245,30 +273,62 @@ const haloed = (line) => [
  * @param {Cloud} cloud
  * @param {{x: Float32Array, y: Float32Array}} logs
  * @param {() => {x: [number, number], y: [number, number]}} range
- * @param {(row: number) => boolean} isShown
+ * @param {() => Set<string>} hidden names of causes
  * @returns {Layer}
  */
-function cloudLayer(cloud, logs, range, isShown) {
+function cloudLayer(cloud, logs, range, hidden) {
+  const rows = new Uint32Array(cloud.value.length);
+  // The picture of many flows is kept, as for another ring or box they are the same.
+  let key = "";
+  /** @type {OffscreenCanvas | null} */
+  let picture = null;
   return (pen) => {
     const [[left, right], [low, high]] = [range().x.map(Math.log10), range().y.map(Math.log10)];
-    const shown = cloud.causes.map((_, cause) => {
-      const row = Array.prototype.indexOf.call(cloud.cause, cause);
-      return row >= 0 && isShown(row);
-    });
-    const rows = [];
-    for (let row = 0; row < logs.x.length; row += 1) {
-      const [x, y] = [logs.x[row], logs.y[row]];
-      if (x >= left && x <= right && y >= low && y <= high && shown[cloud.cause[row]]) rows.push(row);
+    const shown = cloud.causes.map((cause) => !hidden().has(cause.name));
+    const theme = document.documentElement.dataset.theme;
+    const own = [
+      left,
+      right,
+      low,
+      high,
+      ...shown,
+      pen.width,
+      pen.height,
+      theme,
+      chosen.isOnlyThen && chosen.time,
+    ].join();
+    if (own !== key || !picture) {
+      let count = 0;
+      const { x, y } = logs;
+      for (let row = 0; row < x.length; row += 1) {
+        if (
+          x[row] >= left &&
+          x[row] <= right &&
+          y[row] >= low &&
+          y[row] <= high &&
+          shown[cloud.cause[row]] &&
+          isThen(cloud, row)
+        ) {
+          rows[count] = row;
+          count += 1;
+        }
+      }
+      const across = (/** @type {number} */ row) => (x[row] - left) / (right - left);
+      const down = (/** @type {number} */ row) => (high - y[row]) / (high - low);
+      const some = rows.subarray(0, count);
+      picture = count > MOST_POINTS ? densityOf(pen, cloud, some, across, down) : null;
+      if (!picture) drawPoints(pen, cloud, some, across, down);
+      key = own;
     }
-    const across = (/** @type {number} */ row) => (logs.x[row] - left) / (right - left);
-    const down = (/** @type {number} */ row) => (high - logs.y[row]) / (high - low);
-    if (rows.length <= MOST_POINTS) drawPoints(pen, cloud, rows, across, down);
-    else drawDensity(pen, cloud, rows, across, down);
+    if (!picture) return;
+    const side = CELL * pen.ratio;
+    pen.context.imageSmoothingEnabled = false;
+    pen.context.drawImage(picture, pen.left, pen.top, picture.width * side, picture.height * side);
   };
 }
 
 /**
- * @param {Pen} pen @param {Cloud} cloud @param {number[]} rows
+ * @param {Pen} pen @param {Cloud} cloud @param {Uint32Array} rows
  * @param {(row: number) => number} across @param {(row: number) => number} down
  */
 function drawPoints(pen, cloud, rows, across, down) {
@@ -288,10 +348,11 @@ function drawPoints(pen, cloud, rows, across, down) {
 }
 
 /**
- * @param {Pen} pen @param {Cloud} cloud @param {number[]} rows
+ * Returns a picture with a pixel for each cell.
+ * @param {Pen} pen @param {Cloud} cloud @param {Uint32Array} rows
  * @param {(row: number) => number} across @param {(row: number) => number} down
  */
-function drawDensity(pen, cloud, rows, across, down) {
+function densityOf(pen, cloud, rows, across, down) {
   const side = CELL * pen.ratio;
   const [width, height] = [Math.ceil(pen.width / side), Math.ceil(pen.height / side)];
   const kinds = cloud.causes.length;
@@ -318,8 +379,7 @@ function drawDensity(pen, cloud, rows, across, down) {
   }
   const canvas = new OffscreenCanvas(width, height);
   /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d")).putImageData(picture, 0, 0);
-  pen.context.imageSmoothingEnabled = false;
-  pen.context.drawImage(canvas, pen.left, pen.top, width * side, height * side);
+  return canvas;
 }
 
 /**

@@ -22,12 +22,14 @@ function addLanes(parent, head, runs, busiest) {
         }))
       : [];
   if (names.length) card.append(element("p", { class: "names" }, ...names.map(nameOf)));
-  const all = element(
+  const only = element(
     "button",
-    { class: "plain", hidden: true, onclick: () => choose({ time: null }) },
-    "whole run",
+    { class: "plain", "aria-pressed": "false", onclick: () => choose({ isOnlyThen: !chosen.isOnlyThen }) },
+    "only flows in progress then",
   );
-  card.append(all);
+  const whole = element("button", { class: "plain", onclick: () => choose({ time: null }) }, "whole run");
+  const buttons = element("div", { class: "row", hidden: true }, only, whole);
+  card.append(buttons);
   const body = element("div");
   card.append(body);
   /** @type {Frame[]} */
@@ -42,7 +44,6 @@ function addLanes(parent, head, runs, busiest) {
       x: { name: "time", range: [0, end], format: seconds },
       height: options.hasAxisBelow ? 110 : 84,
       select: (/** @type {Box | null} */ box) => choose({ time: box?.x ?? null }),
-      keys: { "]": undefined, ...options.keys },
     });
     frame.selected = chosen.time && { x: chosen.time };
     return frame;
@@ -74,8 +75,9 @@ function addLanes(parent, head, runs, busiest) {
 
   followers.push((changed) => {
     if ("link" in changed || frames.length === 0) fill();
+    only.setAttribute("aria-pressed", String(chosen.isOnlyThen));
     if ("time" in changed) {
-      all.hidden = chosen.time === null;
+      buttons.hidden = chosen.time === null;
       for (const frame of frames) {
         frame.selected = chosen.time && { x: chosen.time };
         frame.draw();
@@ -130,8 +132,8 @@ function laneOf(title, link, format, lines, full) {
       group: points.map((point) => point.index),
       text: (/** @type {number} */ at) =>
         `${title} ${format(points[at].value)}` +
-        `${points[at].high === undefined ? "" : `, up to ${format(points[at].high)}`}\n`
-        + seconds(points[at].time),
+        `${points[at].high === undefined ? "" : `, up to ${format(points[at].high)}`}\n` +
+        seconds(points[at].time),
     },
   };
 }

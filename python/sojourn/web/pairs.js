@@ -23,6 +23,7 @@ function ratioCloud(head, [one, two]) {
     cause: change,
     causes,
     weight: weightsOf(head.runs[0], one),
+    isDuring: duringOf(one),
     up: {
       name: `FCT under ${second} / FCT under ${first}`,
       colour: "--ink",
@@ -32,8 +33,8 @@ function ratioCloud(head, [one, two]) {
     text: (row) =>
       [
         nameOfFlow(one, row),
-        `${seconds(before[row])} under ${first}, ${seconds(after[row])} under ${second}: `
-          + times(value[row]),
+        `${seconds(before[row])} under ${first}, ${seconds(after[row])} under ${second}: ` +
+          times(value[row]),
         ...largestChanges(head, [one, two], row, 3),
       ].join("\n"),
   };

@@ -6,10 +6,11 @@
  * @property {Box | null} box the selected range of sizes and values
  * @property {string | null} link
  * @property {[number, number] | null} time in seconds since the start of the run
+ * @property {boolean} isOnlyThen true: only flows in progress at that time are shown
  */
 
 /** @type {Chosen} */
-const chosen = { flow: null, box: null, link: null, time: null };
+const chosen = { flow: null, box: null, link: null, time: null, isOnlyThen: false };
 
 /** @type {((changed: Partial<Chosen>) => void)[]} functions of the panels */
 const followers = [];
@@ -20,12 +21,19 @@ const followers = [];
  */
 function choose(changed) {
   Object.assign(chosen, changed);
-  const { flow, box, link, time } = chosen;
+  if (!chosen.time) chosen.isOnlyThen = false;
+  const { flow, box, link, time, isOnlyThen } = chosen;
   const short = (/** @type {number} */ value) => String(Number(value.toPrecision(6)));
   const sides = box && [box.x, box.y].map((side) => (side ? side.map(short).join(",") : ","));
   // A page inside a notebook has no address of its own.
   if (location.protocol !== "about:")
-    writeAddress({ flow, link, box: sides && sides.join(","), t: time && time.map(short).join("-") });
+    writeAddress({
+      flow,
+      link,
+      box: sides && sides.join(","),
+      t: time && time.map(short).join("-"),
+      only: isOnlyThen ? 1 : null,
+    });
   followers.forEach((follow) => follow(changed));
 }
 
@@ -49,6 +57,7 @@ function chooseFromAddress(flow) {
     box: box.x || box.y ? box : null,
     link: address.get("link") ?? null,
     time: begin <= end ? [begin, end] : null,
+    isOnlyThen: address.has("only"),
   });
 }
 

@@ -103,4 +103,4 @@ function firstFlow() {
 }
 
 // Tests read what is shown.
-Object.assign(window, { shown: { head, tables, cloud, chosen, flowsFrame } });
+Object.assign(window, { shown: { head, tables, cloud, chosen, choose, flowsFrame } });
