@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
-from sojourn.analysis import breakdown, metrics, paired
+from sojourn.analysis import breakdown, chains, metrics, paired
 from sojourn.runs.results import Result, Run
 from sojourn.runs.runner import run_many
 from sojourn.view import page
@@ -27,8 +27,14 @@ FAT_TREE = SCENARIO | {
     "workload": SCENARIO["workload"] | {"load": 0.3},
 }
 
+LOSSY = SCENARIO | {
+    "transport": "tcp",
+    "record": {},
+    "queue": {"kind": "drop_tail", "capacity": "30 KB"},
+}
+
 PAGES = {
-    **{name: [name] for name in ("one", "plain", "ideal", "unfinished", "fat tree")},
+    **{name: [name] for name in ("one", "plain", "ideal", "unfinished", "fat tree", "recorded")},
     "two": ["one", "swift"],
     "different": ["one", "other flows"],
 }
@@ -49,6 +55,7 @@ def results() -> dict[str, Result]:
         "swift": SCENARIO | {"transport": "swift"},
         "other flows": SCENARIO | {"seed": 2},
         "fat tree": FAT_TREE,
+        "recorded": LOSSY,
     }
     return dict(zip(scenarios, run_many(list(scenarios.values())), strict=True))
 
@@ -215,3 +222,60 @@ def test_a_link_is_chosen_by_mouse_by_keys_and_by_the_address(
     assert shown("shown.chosen.link") != busiest[0]
     again = opened(open_page, pages["one"], f"#link={busiest[1]}")
     assert again("document.querySelectorAll('.network .chosen').length") == 1
+
+
+def test_a_recorded_flow_shows_its_packets_chain_and_gauges(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["recorded"])
+    entries = results["recorded"].summary["record"]["flows"]
+    recorded = {entry["flow"]: entry for entry in entries}
+    flow = shown("shown.chosen.flow")
+    assert flow in recorded
+    panel = shown.page.locator(".wide")
+    assert panel.locator(".plot").count() >= 3
+    times = results["recorded"].flows.filter(flow=flow)["fct_s"] * 1e3
+    assert f"{times[0]:.3g} ms" in panel.text_content()
+    plot = panel.locator(".plot").first
+    plot.focus()
+    plot.press("ArrowRight")
+    assert shown("document.querySelector('#live').textContent").startswith("segment 0")
+    panel.get_by_role("button", name="table").nth(1).click()
+    rows = "[...document.querySelectorAll('.wide table tbody tr')]"
+    assert shown(f"{rows}.length") == chains.pieces(results["recorded"], flow).height
+    flows = shown.page.locator(".plot").first
+    flows.focus()
+    flows.press("n")
+    shown.wait_until(f"shown.chosen.flow !== {flow}")
+    assert shown("shown.chosen.flow") in recorded
+    link = recorded[shown("shown.chosen.flow")]["forward"][0]
+    panel.get_by_role("button", name=link, exact=True).first.click()
+    assert shown("shown.chosen.link") == link
+
+
+def test_a_time_colours_the_network_and_filters_flows(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    end = results["recorded"].summary["simulated_s"]
+    shown = opened(open_page, pages["recorded"], f"#t=0-{end / 4}")
+    note = "document.querySelector('[aria-label=Network] p').textContent"
+    assert "from 0 to" in shown(note)
+    fills = (
+        "[...document.querySelectorAll('.network polygon')].map((one) => one.getAttribute('fill'))"
+    )
+    then = shown(fills)
+    shown.page.get_by_role("button", name="only flows in progress then").click()
+    assert "only=1" in shown("location.hash")
+    shown.page.get_by_role("button", name="whole run").click()
+    assert "over the whole run" in shown(note)
+    assert shown(fills) != then
+    assert "t=" not in shown("location.hash")
+    lane = shown.page.locator("[aria-label='Over time'] .plot").first
+    lane.scroll_into_view_if_needed()
+    area = lane.bounding_box()
+    mouse = shown.page.mouse
+    mouse.move(area["x"] + 150, area["y"] + 20)
+    mouse.down()
+    mouse.move(area["x"] + 250, area["y"] + 25, steps=4)
+    mouse.up()
+    assert "from" in shown(note)

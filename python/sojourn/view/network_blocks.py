@@ -76,7 +76,7 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
     `series` has all links; `fine`, if present, has more bins of the busiest. There are no blocks
     without recorded series.
     """
-    table = getattr(result, "series", pl.DataFrame())
+    table = result.series
     if table.is_empty():
         return {}, {}
     bin_s = result.summary["record"]["bin_ps"] / 1e12

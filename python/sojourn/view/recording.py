@@ -9,6 +9,7 @@ from sojourn.base.errors import FileError
 from sojourn.runs.results import SUMMARY, Result, Run
 from sojourn.runs.runner import run_many
 from sojourn.scenario import overrides, reading
+from sojourn.view import recordings
 from sojourn.view.flow_blocks import SCHEME
 
 MOST_RUNS = 2
@@ -20,8 +21,8 @@ def load(
     """Return one run or two, with the label `scheme`.
 
     A folder of `sojourn run --out` is read; if it lacks the recordings of `flows`, its scenario is
-    run again. A scenario file is run with FCT breakdown, or read from the cache. `options` are
-    those of `run_many`.
+    run again. A scenario file is run with FCT breakdown and recordings, or read from the cache.
+    `options` are those of `run_many`.
     """
     variations = overrides.parse_variations(vary)
     if variations and (len(paths) > 1 or paths[0].is_dir()):
@@ -56,8 +57,11 @@ def _scenarios(path: Path, variations: Mapping[str, Any]) -> list[tuple[str, dic
 
 
 def recorded(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[str, Any]:
-    """Return a scenario with FCT breakdown, and with chains of `flows`."""
-    return {**scenario, "account": True, "account_flows": list(flows)}
+    """Return a scenario with FCT breakdown and recordings, among them those of `flows`."""
+    own = scenario.get("record")
+    record = dict(own) if isinstance(own, Mapping) else {}
+    record["flows"] = [*record.get("flows", []), *flows]
+    return {**scenario, "account": True, "record": record}
 
 
 def _read(folder: Path, flows: Sequence[int], options: Mapping[str, Any]) -> Result:
@@ -67,7 +71,7 @@ def _read(folder: Path, flows: Sequence[int], options: Mapping[str, Any]) -> Res
             f"{folder}: expected a folder that `sojourn run --out` wrote, or a scenario file"
         )
     result = Result.read(folder)
-    missing = set(flows) - set(result.chain["flow"].unique())
+    missing = set(flows) - {entry["flow"] for entry in recordings.recorded(result)}
     if not missing:
         return result
     unknown = sorted(missing - set(result.flows["flow"]))

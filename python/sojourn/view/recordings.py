@@ -21,6 +21,12 @@ SMALLER = 0.7
 
 LEAST_ROWS = 50
 
+GAUGES = 4
+"""Packets of a flow for each value of a gauge."""
+
+KEYS = ("size_bytes", "source", "target", "fct_s", "ideal_fct_s", "start_s", "outcome")
+"""Columns of flow records that the page has of recorded flows."""
+
 TIMES = ("sent", "arrived", "lost")
 
 
@@ -31,17 +37,38 @@ def blocks(
 
     Names of blocks are `prefix`, the content and the flow's number, such as `packets0-17`.
     """
-    whole = _recorded(result)
+    entries = recorded(result)
+    packets, gauges, starts_ps = {}, {}, {}
+    chains_of: dict[str, str] = {}
+    heads = []
+    for entry in entries:
+        number = entry["flow"]
+        row = result.flows.filter(flow=number).row(0, named=True)
+        starts_ps[number] = round(row["start_s"] * 1e12)
+        packets[number] = result.packets.filter(flow=number)
+        gauges[number] = result.gauges.filter(flow=number)
+        pieces = piece_rows(result, number)
+        if not pieces.is_empty():
+            chains_of[f"pieces{prefix}-{number}"] = columns.pack(pieces)
+        heads.append({**entry, **{key: row[key] for key in KEYS}, "rows": packets[number].height})
     most = MOST_ROWS
     while True:
-        made: dict[str, str] = {}
-        heads = [_flow(result, dict(entry), prefix, most, made) for entry in whole]
+        shown = {number: thinned(table, most) for number, table in packets.items()}
+        made = dict(chains_of)
+        for number, start_ps in starts_ps.items():
+            tables = {
+                "packets": packet_rows(shown[number], start_ps),
+                "gauges": gauge_rows(gauges[number], start_ps, most // GAUGES),
+            }
+            for name, table in tables.items():
+                if not table.is_empty():
+                    made[f"{name}{prefix}-{number}"] = columns.pack(table)
         if sum(map(len, made.values())) <= most_bytes or most < LEAST_ROWS:
-            return heads, made
+            return [head | {"shown": shown[head["flow"]].height} for head in heads], made
         most = int(most * SMALLER)
 
 
-def _recorded(result: Result) -> list[dict[str, Any]]:
+def recorded(result: Result) -> list[dict[str, Any]]:
     """Return what the summary states of recorded flows; of a flow with a chain only, its number."""
     record = result.summary.get("record") or {}
     entries = {entry["flow"]: entry for entry in record.get("flows", [])}
@@ -50,28 +77,6 @@ def _recorded(result: Result) -> list[dict[str, Any]]:
             flow, {"flow": flow, "forward": [], "reverse": [], "packets": 0, "every": 1}
         )
     return [entries[flow] for flow in sorted(entries)]
-
-
-def _flow(
-    result: Result, entry: dict[str, Any], prefix: str, most: int, made: dict[str, str]
-) -> dict[str, Any]:
-    """Add the blocks of a recorded flow; return its entry in the head of the page."""
-    number = entry["flow"]
-    row = result.flows.filter(flow=number).row(0, named=True)
-    start_ps = round(row["start_s"] * 1e12)
-    tables = {"pieces": piece_rows(result, number)}
-    counts = {"rows": 0, "shown": 0}
-    if hasattr(result, "packets") and hasattr(result, "gauges"):
-        packets = result.packets.filter(flow=number)
-        shown = thinned(packets, most)
-        counts = {"rows": packets.height, "shown": shown.height}
-        tables["packets"] = packet_rows(shown, start_ps)
-        tables["gauges"] = gauge_rows(result.gauges.filter(flow=number), start_ps)
-    for name, table in tables.items():
-        if not table.is_empty():
-            made[f"{name}{prefix}-{number}"] = columns.pack(table)
-    keys = ("size_bytes", "source", "target", "fct_s", "ideal_fct_s", "start_s", "outcome")
-    return {**entry, **{key: row[key] for key in keys}, **counts}
 
 
 def thinned(packets: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -95,10 +100,19 @@ def packet_rows(packets: pl.DataFrame, start_ps: int) -> pl.DataFrame:
     return packets.select(*names, *times, pl.col("lost_at", "lost_why"))
 
 
-def gauge_rows(gauges: pl.DataFrame, start_ps: int) -> pl.DataFrame:
-    """Return the values of gauges with times in nanoseconds since the flow's start."""
+def gauge_rows(gauges: pl.DataFrame, start_ps: int, most: int) -> pl.DataFrame:
+    """Return about `most` values of each gauge, with times in nanoseconds since the flow's start.
+
+    Values are whole bytes, bits per second, nanoseconds, or millionths.
+    """
     time = ((pl.col("time_ps").cast(pl.Int64) - start_ps) / 1000).round().cast(pl.Int64)
-    return gauges.select("gauge", time.alias("time"), "value")
+    is_whole = pl.col("gauge").str.ends_with("_bytes") | pl.col("gauge").str.ends_with("_bps")
+    scale = pl.when(pl.col("gauge").str.ends_with("_s")).then(1e9).otherwise(1e6)
+    value = (pl.col("value") * pl.when(is_whole).then(1.0).otherwise(scale)).round().cast(pl.Int64)
+    every = (pl.len().over("gauge") / max(most, 1)).ceil().cast(pl.Int64)
+    order = pl.int_range(pl.len()).over("gauge")
+    finite = gauges.filter(pl.col("value").is_finite())
+    return finite.filter(order % every == 0).select("gauge", time.alias("time"), value)
 
 
 def piece_rows(result: Result, flow: int) -> pl.DataFrame:

@@ -3,12 +3,12 @@
 const NS = 1e-9;
 const LEFT = 64;
 
-/** Lanes of gauges, by the end of their names. */
+/** Lanes of gauges by the end of their names, and the unit in which Python stores them. */
 const UNITS = [
-  { suffix: "_bytes", name: "window and data in flight", format: bytes },
-  { suffix: "_bps", name: "rate", format: rate },
-  { suffix: "_s", name: "time", format: seconds },
-  { suffix: "", name: "other gauges", format: (/** @type {number} */ value) => number(value) },
+  { suffix: "_bytes", name: "window and data in flight", format: bytes, scale: 1 },
+  { suffix: "_bps", name: "rate", format: rate, scale: 1 },
+  { suffix: "_s", name: "time", format: seconds, scale: 1e-9 },
+  { suffix: "", name: "other gauges", format: (/** @type {number} */ value) => number(value), scale: 1e-6 },
 ];
 const GAUGE_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 
@@ -474,28 +474,32 @@ function gaugeLanes(table) {
     const own = names.filter((name) => UNITS.find(({ suffix }) => name.endsWith(suffix)) === unit);
     if (!own.length) continue;
     const words = (/** @type {string} */ name) =>
-      name.slice(0, name.length - unit.suffix.length).replaceAll("_", " ");
+      name
+        .slice(0, name.length - unit.suffix.length)
+        .replaceAll("_", " ")
+        .replace("rtt", "RTT");
     const rows = own.flatMap((name) => [...gauge.keys()].filter((row) => gauge[row] === name));
+    const scaled = (/** @type {number} */ row) => value[row] * unit.scale;
     lanes.push({
       name: unit.name,
       title: own.map(words).join(", "),
       format: unit.format,
-      most: ends(pick(value, rows))[1],
+      most: ends(rows.map(scaled))[1],
       lines: own.map((name, place) => {
         const mine = rows.filter((row) => gauge[row] === name);
         return {
           name: words(name),
           x: mine.map((row) => time[row] * NS),
-          y: pick(value, mine),
+          y: mine.map(scaled),
           colour: GAUGE_COLOURS[place % GAUGE_COLOURS.length],
         };
       }),
       marks: {
         x: rows.map((row) => time[row] * NS),
-        y: pick(value, rows),
+        y: rows.map(scaled),
         group: pick(gauge, rows),
         text: (/** @type {number} */ index) =>
-          `${words(gauge[rows[index]])} ${unit.format(value[rows[index]])}\n` +
+          `${words(gauge[rows[index]])} ${unit.format(scaled(rows[index]))}\n` +
           `${seconds(time[rows[index]] * NS)}`,
       },
     });

@@ -1,0 +1,80 @@
+"""Blocks of recorded flows and of series keep what is lost, and the sums of the run."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sojourn.runs.results import Result
+from sojourn.runs.runner import run_many
+from sojourn.view import network_blocks, recordings
+
+LOSSY: dict[str, Any] = {
+    "account": True,
+    "record": {"flows": [3]},
+    "transport": "tcp",
+    "queue": {"kind": "drop_tail", "capacity": "15 KB"},
+    "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "1 Gbps"},
+    "workload": {
+        "kind": "poisson",
+        "load": 0.7,
+        "flows": 100,
+        "sizes": {"kind": "fixed", "size": "300 KB"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return run_many([LOSSY])[0]
+
+
+def test_thinned_packets_keep_losses_and_copies(result: Result) -> None:
+    special = (pl.col("copy") > 1) | pl.col("lost_ps").is_not_null()
+    flow = result.packets.filter(special)["flow"].mode()[0]
+    packets = result.packets.filter(flow=flow)
+    thin = recordings.thinned(packets, 40)
+    assert thin.filter(special).equals(packets.filter(special))
+    assert thin.filter(~special).height <= 40
+    assert recordings.thinned(packets, packets.height).equals(packets)
+
+
+def test_pieces_of_a_flow_add_up_to_its_completion_time(result: Result) -> None:
+    heads, blocks = recordings.blocks(result, "0", recordings.MOST_BYTES)
+    assert 3 in [head["flow"] for head in heads]
+    for head in heads:
+        pieces = recordings.piece_rows(result, head["flow"])
+        assert pieces["lasts"].sum() == pytest.approx(head["fct_s"] * 1e9, abs=pieces.height)
+        assert f"packets0-{head['flow']}" in blocks
+    small = recordings.blocks(result, "0", 20_000)[1]
+    assert sum(map(len, small.values())) < sum(map(len, blocks.values()))
+
+
+def test_gauges_keep_their_values_in_whole_units(result: Result) -> None:
+    flow = result.gauges["flow"][0]
+    gauges = result.gauges.filter(flow=flow)
+    rows = recordings.gauge_rows(gauges, 0, 10_000)
+    assert rows.height == gauges.height
+    for gauge, scale in {"window_bytes": 1, "smoothed_rtt_s": 1e9}.items():
+        values = rows.filter(gauge=gauge)["value"].to_numpy()
+        expected = gauges.filter(gauge=gauge)["value"].to_numpy() * scale
+        assert values == pytest.approx(expected, abs=0.5)
+    few = recordings.gauge_rows(gauges, 0, 5)
+    assert few.group_by("gauge").len().filter(pl.col("len") > 5).is_empty()
+
+
+def test_merged_series_have_the_counters_of_the_links(result: Result) -> None:
+    names = [link["name"] for link in result.summary["links"]]
+    numbers = result.series.with_columns(
+        pl.col("link").replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
+    )
+    for factor in (1, 7):
+        merged = network_blocks._merged(numbers, factor)
+        for place, link in enumerate(result.summary["links"]):
+            rows = merged.filter(link=place)
+            assert rows["bytes"].sum() == link["bytes"]
+            assert rows["drops"].sum() == link["drops"]
+            longest = rows.select(pl.col("queue_max_bytes").max()).item() or 0
+            assert longest == link["queue_max_bytes"]
+    widths, blocks = network_blocks.series(result, "0", network_blocks.MOST_BYTES)
+    assert set(blocks) == {f"{name}0" for name in widths}
