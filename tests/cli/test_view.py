@@ -67,3 +67,11 @@ def test_a_flow_without_recording_is_run_again(capsys: pytest.CaptureFixture[str
     assert cli.invoke(["view", "other", "--no-open"]) == 0
     assert cli.invoke(["view", "other", "--flow", "3", "--no-open"]) == 2
     assert "was written by another version of Sojourn" in capsys.readouterr().err
+
+
+def test_runs_without_finished_flows_have_a_page() -> None:
+    Path("none.toml").write_text(f'time_limit = "1 ps"\n{LAB}', encoding="utf-8")
+    for _ in ("run", "read from the cache"):
+        assert cli.invoke(["view", "none.toml", "--no-open"]) == 0
+    two = ["view", "none.toml", "--vary", "transport=dctcp,tcp", "--no-open", "--out", "two.html"]
+    assert cli.invoke(two) == 0

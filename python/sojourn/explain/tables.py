@@ -46,6 +46,8 @@ PLACES = {
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Return for each scheme, size and class the mean slowdown and its largest part above 1."""
     table = breakdown.by_size(runs, excess=True, slowdowns=True)
+    if table.is_empty():
+        return []
     columns = [name for name in GROUP_COLUMNS if name in table.columns]
     buckets = {
         tuple(bucket.where[name] for name in columns): bucket

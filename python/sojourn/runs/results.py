@@ -425,7 +425,13 @@ def _empty_table(name: str) -> pl.DataFrame:
 
 EMPTY_SCHEMAS: dict[str, Any] = {
     SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
-    ACCOUNT: dict.fromkeys(("flow", "fct_ps", "rounds"), pl.UInt64),
+    ACCOUNT: dict.fromkeys(
+        (
+            *("flow", "fct_ps", "rounds"),
+            *("alone_propagation_ps", "alone_transmission_ps", "alone_queue_own_ps"),
+        ),
+        pl.UInt64,
+    ),
     CHAIN: {"flow": pl.UInt64, "reason": pl.String, "begins_ps": pl.UInt64},
     PACKETS: {
         **{"flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
