@@ -159,6 +159,7 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     .join("; ");
   const { card } = addCard(parent, "Flows", about);
   if (cloud.flow.length === 0) {
+    card.classList.add("wide");
     card.append(element("p", {}, "No flow of finite size started after the warm-up."));
     return null;
   }
