@@ -1,4 +1,4 @@
-"""Blocks of recorded flows and of series keep what is lost, and the sums of the run."""
+"""Blocks of recorded flows and of series keep losses, and the sums of the run."""
 
 from typing import Any
 
