@@ -1,53 +1,48 @@
 //! Gauges of the senders of recorded flows.
 
-use crate::base::units::{Duration, Time};
+use crate::base::units::Time;
 
-/// Most values of a gauge.
+/// Most rows of a gauge.
 const MOST: usize = 512;
 
-/// Values of a gauge, a row for each change. When it is full, every second value goes, and later values keep
-/// a distance in time.
+/// Most rows while the run goes on. In windows a sender may do more after the end of the run; with twice the
+/// room, what is dropped of it in the end changes no other row.
+const CAPACITY: usize = 2 * MOST;
+
+/// Changes of a gauge. Of those in a slot of time only the first is kept; when there are too many, slots
+/// double.
 #[derive(Clone, Debug)]
 struct Gauge {
     name: &'static str,
-    values: Vec<(Time, f64)>,
-    /// Last change, if it is too close to the last row.
-    pending: Option<(Time, f64)>,
-    /// Least distance of rows.
-    step: Duration,
+    rows: Vec<(Time, f64)>,
+    /// Current value.
+    value: f64,
+    /// Binary logarithm of a slot in picoseconds.
+    slot: u32,
 }
 
 impl Gauge {
     fn push(&mut self, now: Time, value: f64) {
-        let (time, last) = self.pending.or(self.values.last().copied()).unwrap_or((now, f64::NAN));
-        if value.to_bits() == last.to_bits() {
+        if value.to_bits() == self.value.to_bits() {
             return;
         }
-        if let Some((kept, _)) = self.values.last()
-            && now < *kept + self.step
-        {
-            self.pending = Some((now, value));
-            return;
+        self.value = value;
+        match self.rows.last_mut() {
+            Some(row) if row.0 == now => row.1 = value,
+            Some(row) if row.0.0 >> self.slot == now.0 >> self.slot => {}
+            _ => {
+                self.rows.push((now, value));
+                self.thin(CAPACITY);
+            }
         }
-        if let Some(pending) = self.pending.take()
-            && time < now
-        {
-            self.add(pending);
-        }
-        self.add((now, value));
     }
 
-    fn add(&mut self, row: (Time, f64)) {
-        if self.values.len() == MOST {
-            let mut index = 0;
-            self.values.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            let spread = (row.0 - self.values[0].0) / (MOST as u64 / 2);
-            self.step = (self.step * 2).max(spread);
+    /// Doubles slots until there are at most `most` rows.
+    fn thin(&mut self, most: usize) {
+        while self.rows.len() > most {
+            self.slot += 1;
+            self.rows.dedup_by_key(|row| row.0.0 >> self.slot);
         }
-        self.values.push(row);
     }
 }
 
@@ -59,8 +54,7 @@ impl GaugeLog {
     /// Adds the value of a gauge.
     pub fn push(&mut self, now: Time, name: &'static str, value: f64) {
         let index = self.0.iter().position(|gauge| gauge.name == name).unwrap_or_else(|| {
-            let step = Duration::from_nanos(0);
-            self.0.push(Gauge { name, values: Vec::new(), pending: None, step });
+            self.0.push(Gauge { name, rows: Vec::new(), value: f64::NAN, slot: 0 });
             self.0.len() - 1
         });
         self.0[index].push(now, value);
@@ -83,16 +77,22 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Appends the gauges of a flow.
-    pub fn append(&mut self, flow: u64, log: GaugeLog) {
+    /// Appends the gauges of a flow before the end of the run.
+    pub fn append(&mut self, flow: u64, log: GaugeLog, ended: Time) {
         let mut gauges = log.0;
         gauges.sort_unstable_by_key(|gauge| gauge.name);
-        for Gauge { name, values, pending, .. } in gauges {
+        for mut gauge in gauges {
+            gauge.rows.retain(|row| row.0 < ended);
+            gauge.thin(MOST);
+            let Gauge { name, rows, .. } = gauge;
+            if rows.is_empty() {
+                continue;
+            }
             let number = self.names.iter().position(|other| *other == name).unwrap_or_else(|| {
                 self.names.push(name);
                 self.names.len() - 1
             });
-            for (time, value) in values.into_iter().chain(pending) {
+            for (time, value) in rows {
                 self.flow.push(flow);
                 self.time_ps.push(time.0);
                 self.gauge.push(number as u32);
@@ -106,28 +106,37 @@ impl Gauges {
 mod tests {
     use super::*;
 
-    /// Rows of a gauge with these changes.
-    fn rows(changes: impl Iterator<Item = (u64, f64)>) -> Vec<(u64, f64)> {
+    /// Rows of a gauge with these changes, in a run that ends at `ended`.
+    fn rows(changes: impl Iterator<Item = (u64, f64)>, ended: u64) -> Vec<(u64, f64)> {
         let (mut log, mut gauges) = (GaugeLog::default(), Gauges::default());
         changes.for_each(|(time, value)| log.push(Time(time), "window_bytes", value));
-        gauges.append(7, log);
+        gauges.append(7, log, Time(ended));
         gauges.time_ps.into_iter().zip(gauges.value).collect()
     }
 
     #[test]
-    fn only_changes_are_kept() {
-        let changes = [(1, 5.0), (2, 5.0), (3, 6.0), (9, 5.0)];
-        assert_eq!(rows(changes.into_iter()), [(1, 5.0), (3, 6.0), (9, 5.0)]);
+    fn only_changes_are_kept_of_an_instant_the_last() {
+        let changes = [(1, 5.0), (2, 5.0), (3, 6.0), (3, 7.0), (9, 5.0)];
+        assert_eq!(rows(changes.into_iter(), 10), [(1, 5.0), (3, 7.0), (9, 5.0)]);
     }
 
     #[test]
-    fn a_full_gauge_keeps_rows_over_all_the_time_and_the_last_change() {
-        for count in [512, 513, 5_000, 100_000] {
-            let rows = rows((0..count).map(|time| (10 * time, time as f64)));
-            assert!((256..=MOST + 1).contains(&rows.len()), "{} of {count}", rows.len());
-            assert_eq!((rows[0].0, rows[rows.len() - 1].0), (0, 10 * (count - 1)));
+    fn a_full_gauge_keeps_rows_over_all_the_time() {
+        for count in [512, 513, 1025, 5_000, 100_000] {
+            let rows = rows((0..count).map(|time| (10 * time, time as f64)), u64::MAX);
+            assert!((MOST / 2..=MOST).contains(&rows.len()), "{} of {count}", rows.len());
+            assert_eq!(rows[0].0, 0);
             let longest = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).max();
-            assert!(longest <= Some(10 * count / 60), "{longest:?} of {count}");
+            assert!(longest <= Some(10 * count / 120), "{longest:?} of {count}");
+        }
+    }
+
+    #[test]
+    fn changes_after_the_end_of_the_run_leave_no_trace() {
+        for count in (1..3000).step_by(7) {
+            let changes = |count| (0..count).map(|time| (10 * time, time as f64));
+            let ended = 10 * count;
+            assert_eq!(rows(changes(count), ended), rows(changes(count + 300), ended), "{count}");
         }
     }
 }

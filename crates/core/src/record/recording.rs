@@ -232,7 +232,7 @@ impl Recording {
         let packets = Packets::new(&mut kept_logs, self.packets);
         let mut gauges = Gauges::default();
         let flows = kept.into_iter().zip(&kept_logs).map(|((flow, why), log)| {
-            gauges.append(flow.flow, flow.gauges);
+            gauges.append(flow.flow, flow.gauges, ended);
             if let Some((fct, chain)) = &flow.chain {
                 chains.push(flow.flow, *fct, chain);
             }

@@ -292,8 +292,10 @@ impl Simulation<'_> {
         }
         if keeps_breakdown {
             sender_end.note_constraint(allowance);
-            if let Some(gauges) =
-                self.flows.shared[slot].as_mut().and_then(|shared| shared.gauges.as_mut())
+            // How often the timer of a closed sender expires depends on the engine.
+            if sender_end.closed_at == Time::NEVER
+                && let Some(gauges) =
+                    self.flows.shared[slot].as_mut().and_then(|shared| shared.gauges.as_mut())
             {
                 sender_end.log_gauges(now, allowance, gauges);
             }

@@ -47,8 +47,9 @@ crate::family! {
     /// The transports, by their names in scenarios.
     pub enum Config as dyn Transport named "transport" {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, homa, hpcc, jump_start, patched_timely, pcp, pdq, pfabric, phost, pias, powertcp, python,
-        quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely, vegas, xcp,
+        high_speed_tcp, homa, hpcc, jump_start, patched_timely, pcp, pdq, pfabric, phost, pias,
+        powertcp, python, quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely,
+        vegas, xcp,
     }
 }
 
