@@ -15,18 +15,18 @@ const CAPACITY: usize = 2 * MOST;
 struct Gauge {
     name: &'static str,
     rows: Vec<(Time, f64)>,
-    /// Current value.
-    value: f64,
+    /// Last change.
+    last: (Time, f64),
     /// Binary logarithm of a slot in picoseconds.
     slot: u32,
 }
 
 impl Gauge {
     fn push(&mut self, now: Time, value: f64) {
-        if value.to_bits() == self.value.to_bits() {
+        if value.to_bits() == self.last.1.to_bits() {
             return;
         }
-        self.value = value;
+        self.last = (now, value);
         match self.rows.last_mut() {
             Some(row) if row.0 == now => row.1 = value,
             Some(row) if row.0.0 >> self.slot == now.0 >> self.slot => {}
@@ -47,17 +47,32 @@ impl Gauge {
 }
 
 /// Gauges of a sender.
-#[derive(Clone, Debug, Default)]
-pub struct GaugeLog(Vec<Gauge>);
+#[derive(Clone, Debug)]
+pub struct GaugeLog {
+    gauges: Vec<Gauge>,
+    /// Time when the sender closed, after which no gauge changes.
+    closed: Time,
+}
+
+impl Default for GaugeLog {
+    fn default() -> Self {
+        Self { gauges: Vec::new(), closed: Time::NEVER }
+    }
+}
 
 impl GaugeLog {
     /// Adds the value of a gauge.
     pub fn push(&mut self, now: Time, name: &'static str, value: f64) {
-        let index = self.0.iter().position(|gauge| gauge.name == name).unwrap_or_else(|| {
-            self.0.push(Gauge { name, rows: Vec::new(), value: f64::NAN, slot: 0 });
-            self.0.len() - 1
+        let index = self.gauges.iter().position(|gauge| gauge.name == name).unwrap_or_else(|| {
+            self.gauges.push(Gauge { name, rows: Vec::new(), last: (now, f64::NAN), slot: 0 });
+            self.gauges.len() - 1
         });
-        self.0[index].push(now, value);
+        self.gauges[index].push(now, value);
+    }
+
+    /// Handles the close of the sender.
+    pub fn close(&mut self, now: Time) {
+        self.closed = now;
     }
 }
 
@@ -79,12 +94,15 @@ pub struct Gauges {
 impl Gauges {
     /// Appends the gauges of a flow before the end of the run.
     pub fn append(&mut self, flow: u64, log: GaugeLog, ended: Time) {
-        let mut gauges = log.0;
+        let mut gauges = log.gauges;
         gauges.sort_unstable_by_key(|gauge| gauge.name);
         for mut gauge in gauges {
             gauge.rows.retain(|row| row.0 < ended);
             gauge.thin(MOST);
-            let Gauge { name, rows, .. } = gauge;
+            let Gauge { name, mut rows, last, .. } = gauge;
+            if log.closed <= ended && rows.last().is_some_and(|row| row.0 < last.0) {
+                rows.push(last);
+            }
             if rows.is_empty() {
                 continue;
             }
@@ -129,6 +147,15 @@ mod tests {
             let longest = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).max();
             assert!(longest <= Some(10 * count / 120), "{longest:?} of {count}");
         }
+    }
+
+    #[test]
+    fn the_last_change_before_a_close_is_kept() {
+        let (mut log, mut gauges) = (GaugeLog::default(), Gauges::default());
+        (0..5000).for_each(|time| log.push(Time(time), "window_bytes", time as f64));
+        log.close(Time(5000));
+        gauges.append(7, log, Time::NEVER);
+        assert_eq!(gauges.value.last(), Some(&4999.0));
     }
 
     #[test]

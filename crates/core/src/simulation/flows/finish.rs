@@ -37,12 +37,15 @@ impl Simulation<'_> {
     /// Closes a sender that has nothing left to do.
     pub(in crate::simulation) fn close_sender(&mut self, slot: usize) {
         let (Some(sender_end), Some(shared)) =
-            (&mut self.flows.senders[slot], &self.flows.shared[slot])
+            (&mut self.flows.senders[slot], &mut self.flows.shared[slot])
         else {
             return;
         };
         if sender_end.closed_at == Time::NEVER {
             sender_end.closed_at = self.scheduler.now();
+            if let Some(gauges) = &mut shared.gauges {
+                gauges.close(sender_end.closed_at);
+            }
             let (source, target) = (shared.spec.source, shared.spec.target);
             let announced = self.pending_flows.on_sent(&shared.spec, &mut self.scheduler);
             announced.unwrap_or_else(|problem| {
