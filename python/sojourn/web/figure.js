@@ -24,7 +24,7 @@ function drawFigure(parent, { panels }, title, height) {
   const foot = element("div", { class: "row" });
   const hidden = legend(foot, entries, () => frames.forEach((frame) => frame.draw()));
   if (panels.some(canSwitchScale)) foot.append(scaleButton());
-  const clouds = panels.flatMap((panel) => panel.marks).filter((mark) => mark.all > mark.x.length);
+  const clouds = panels.flatMap((panel) => panel.marks).filter((mark) => mark.all && mark.all > mark.x.length);
   const [drawn, all] = [clouds.map((mark) => mark.x.length), clouds.map((mark) => mark.all)].map(sum);
   if (all) foot.append(element("span", { class: "soft" }, `${number(drawn)} of ${number(all)} points drawn`));
   parent.append(foot);
