@@ -22,7 +22,7 @@ impl Port {
         self.transmitter.flights().take_while(move |flight| flight.arrives < ends)
     }
 
-    /// Hands the packets in flight to another partition from now on ([`export`](Self::export)).
+    /// Hands the packets in flight to another partition from now on (`export`).
     pub fn cut(&mut self) {
         self.service.cut();
     }
