@@ -14,7 +14,9 @@ use pyo3::types::PyDict;
 use sojourn_core::base::run_control::{Progress, RunControl};
 use sojourn_core::base::schema::{Problem, Text};
 use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
-use sojourn_core::record::{Breakdowns, Chains, FlowColumns, Hops, Packets, Record, Samples};
+use sojourn_core::record::{
+    Breakdowns, Chains, FlowColumns, Hops, Packets, Record, Samples, SentPackets,
+};
 use sojourn_core::run::catalogue::{self, catalogue};
 use sojourn_core::run::scenario::json_schema;
 use sojourn_core::run::{self, Results};
@@ -244,38 +246,25 @@ fn record_dict(py: Python<'_>, record: Record) -> PyResult<Bound<'_, PyDict>> {
 }
 
 fn packets_dict(py: Python<'_>, packets: Packets) -> PyResult<Bound<'_, PyDict>> {
-    Ok(columns!(
-        py,
-        packets,
-        [
-            flow, kind, number, from, to, bytes, copy, because, ecn, marked, sent_ps, arrived_ps,
-            lost_ps, lost_at, lost_why,
-        ]
-    ))
+    let dict = sent_dict(py, packets.sent)?;
+    let fates = columns!(py, packets, [arrived_ps, lost_ps, lost_at, lost_why]);
+    dict.update(fates.as_mapping())?;
+    Ok(dict)
 }
 
 fn hops_dict(py: Python<'_>, hops: Hops) -> PyResult<Bound<'_, PyDict>> {
+    let dict = columns!(py, hops, [link]);
+    dict.update(sent_dict(py, hops.sent)?.as_mapping())?;
+    let stays = columns!(py, hops, [came_ps, starts_ps, queue_bytes, dropped]);
+    dict.update(stays.as_mapping())?;
+    Ok(dict)
+}
+
+fn sent_dict(py: Python<'_>, sent: SentPackets) -> PyResult<Bound<'_, PyDict>> {
     Ok(columns!(
         py,
-        hops,
-        [
-            link,
-            flow,
-            kind,
-            number,
-            from,
-            to,
-            bytes,
-            copy,
-            because,
-            ecn,
-            marked,
-            sent_ps,
-            came_ps,
-            starts_ps,
-            queue_bytes,
-            dropped,
-        ]
+        sent,
+        [flow, kind, number, from, to, bytes, copy, because, ecn, marked, sent_ps]
     ))
 }
 

@@ -16,7 +16,7 @@ pub use self::chains::Chains;
 pub use self::flow_columns::FlowColumns;
 pub use self::gauges::Gauges;
 pub use self::hops::Hops;
-pub use self::packets::Packets;
+pub use self::packets::{Packets, SentPackets};
 pub use self::recorder::{Config, Recorder, Samples};
 pub use self::recording::Record;
 pub use self::series::Series;

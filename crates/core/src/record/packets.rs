@@ -7,12 +7,12 @@ use crate::network::breakdown::packet_log::{Fate, FlowLog, LoggedPacket, LossCau
 /// Value of a time or a link that is absent.
 pub const ABSENT: u64 = u64::MAX;
 
-/// Packets as columns, a row per packet, sorted by flow and time.
+/// Packets as they were sent, as columns.
 #[derive(Clone, Debug, Default)]
-pub struct Packets {
+pub struct SentPackets {
     /// Number of the flow.
     pub flow: Vec<u64>,
-    /// Number of the kind in [`KINDS`](Self::KINDS).
+    /// Number of the kind in [`Packets::KINDS`].
     pub kind: Vec<u8>,
     /// Segment, or the first segment that an ACK requests.
     pub number: Vec<u32>,
@@ -24,7 +24,7 @@ pub struct Packets {
     pub bytes: Vec<u16>,
     /// Number of sendings of the segment so far.
     pub copy: Vec<u16>,
-    /// Number of the reason of the sending in [`REASONS`](Self::REASONS).
+    /// Number of the reason of the sending in [`Packets::REASONS`].
     pub because: Vec<u8>,
     /// True if the packet is ECN-capable.
     pub ecn: Vec<bool>,
@@ -32,6 +32,30 @@ pub struct Packets {
     pub marked: Vec<bool>,
     /// Time of the sending in picoseconds.
     pub sent_ps: Vec<u64>,
+}
+
+impl SentPackets {
+    /// Appends a packet.
+    pub fn push(&mut self, packet: &LoggedPacket) {
+        self.flow.push(u64::from(packet.flow));
+        self.kind.push(packet.kind as u8);
+        self.number.push(packet.sequence);
+        self.from.push(packet.block.0);
+        self.to.push(packet.block.1);
+        self.bytes.push(packet.bytes);
+        self.copy.push(packet.copy);
+        self.because.push(packet.reason as u8);
+        self.ecn.push(packet.is_ecn_capable);
+        self.marked.push(packet.is_marked);
+        self.sent_ps.push(packet.sent.0);
+    }
+}
+
+/// Packets as columns, a row per packet, sorted by flow and time.
+#[derive(Clone, Debug, Default)]
+pub struct Packets {
+    /// The packets; marked if they were marked on their way, or report a mark.
+    pub sent: SentPackets,
     /// Time of the arrival in picoseconds; [`ABSENT`] if it did not arrive.
     pub arrived_ps: Vec<u64>,
     /// Time of the loss in picoseconds; [`ABSENT`] if it was not lost.
@@ -97,17 +121,7 @@ impl Packets {
             Fate::Arrived(time) => (time.0, ABSENT, LinkId::MAX, Self::CAUSES.len() as u8),
             Fate::Lost(time, link, cause) => (ABSENT, time.0, link, cause as u8),
         };
-        self.flow.push(u64::from(packet.flow));
-        self.kind.push(packet.kind as u8);
-        self.number.push(packet.sequence);
-        self.from.push(packet.block.0);
-        self.to.push(packet.block.1);
-        self.bytes.push(packet.bytes);
-        self.copy.push(packet.copy);
-        self.because.push(packet.reason as u8);
-        self.ecn.push(packet.is_ecn_capable);
-        self.marked.push(packet.is_marked);
-        self.sent_ps.push(packet.sent.0);
+        self.sent.push(packet);
         self.arrived_ps.push(arrived);
         self.lost_ps.push(lost);
         self.lost_at.push(lost_at);

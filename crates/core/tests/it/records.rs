@@ -14,12 +14,14 @@ pub(crate) fn check_record(results: &Results, scenario: &Value) {
     let record = results.record.as_ref().unwrap();
     let most = scenario["record"]["packets"].as_u64().unwrap_or(400_000) as usize;
     let packets = &record.packets;
-    let rows = |flow: u64| (0..packets.flow.len()).filter(move |row| packets.flow[*row] == flow);
-    let is_ordinary = |row: &usize| packets.copy[*row] == 1 && packets.arrived_ps[*row] < ABSENT;
-    let extraordinary = (0..packets.flow.len()).filter(|row| !is_ordinary(row)).count();
+    let rows =
+        |flow: u64| (0..packets.sent.flow.len()).filter(move |row| packets.sent.flow[*row] == flow);
+    let is_ordinary =
+        |row: &usize| packets.sent.copy[*row] == 1 && packets.arrived_ps[*row] < ABSENT;
+    let extraordinary = (0..packets.sent.flow.len()).filter(|row| !is_ordinary(row)).count();
     // Two of a flow's packets stay in any case.
     let bound = most.max(extraordinary + 2 * record.flows.len());
-    assert!(packets.flow.len() <= bound, "{} of {most} packets", packets.flow.len());
+    assert!(packets.sent.flow.len() <= bound, "{} of {most} packets", packets.sent.flow.len());
     for flow in &record.flows {
         let index = results.flows.flow.iter().position(|other| *other == flow.flow).unwrap();
         let rows = || rows(flow.flow);
@@ -40,13 +42,13 @@ pub(crate) fn check_record(results: &Results, scenario: &Value) {
             continue;
         }
         assert_eq!(lost.to_bits(), recorded.to_bits(), "flow {}", flow.flow);
-        let data = || rows().filter(|row| packets.kind[*row] == 0);
-        let copies = data().filter(|row| packets.copy[*row] > 1).count();
+        let data = || rows().filter(|row| packets.sent.kind[*row] == 0);
+        let copies = data().filter(|row| packets.sent.copy[*row] > 1).count();
         assert_eq!(copies, results.flows.retransmits[index] as usize, "flow {}", flow.flow);
         for row in rows() {
             let is_arrived = packets.arrived_ps[row] < ABSENT;
             assert!(!(is_arrived && is_lost(&row)));
-            assert!(packets.arrived_ps[row].min(packets.lost_ps[row]) >= packets.sent_ps[row]);
+            assert!(packets.arrived_ps[row].min(packets.lost_ps[row]) >= packets.sent.sent_ps[row]);
         }
         let is_finished = results.flows.outcome[index] == 0;
         if is_finished && flow.every == 1 {
@@ -98,7 +100,7 @@ fn last_new_arrival(packets: &Packets, data: impl Iterator<Item = usize>) -> u64
     let mut first_arrivals = BTreeMap::new();
     for row in data {
         let arrived = packets.arrived_ps[row];
-        let first = first_arrivals.entry(packets.number[row]).or_insert(arrived);
+        let first = first_arrivals.entry(packets.sent.number[row]).or_insert(arrived);
         *first = arrived.min(*first);
     }
     first_arrivals.into_values().max().unwrap()
@@ -141,7 +143,7 @@ fn packets_of_kept_flows_agree_with_the_counters_of_flows() {
     assert!(packets.lost_ps.iter().any(|lost| *lost < ABSENT), "the queue must be too short");
     for (number, reason) in (0..).zip(Packets::REASONS) {
         let is_expected = reason != "probe";
-        assert_eq!(packets.because.contains(&number), is_expected, "{reason}");
+        assert_eq!(packets.sent.because.contains(&number), is_expected, "{reason}");
     }
 }
 
@@ -213,16 +215,18 @@ fn every_packet_on_a_selected_link_is_recorded() {
     let link = links.iter().find(|link| link["name"] == "left->right").unwrap();
     let dropped = hops.dropped.iter().filter(|dropped| **dropped).count();
     assert_eq!(link["drops"], dropped);
-    assert_eq!(link["packets"], hops.flow.len() - dropped);
+    assert_eq!(link["packets"], hops.sent.flow.len() - dropped);
     assert!(hops.came_ps.is_sorted());
     assert!(hops.queue_bytes.iter().all(|queue| *queue <= 20_000));
-    for row in 0..hops.flow.len() {
-        assert!(hops.sent_ps[row] < hops.came_ps[row] && hops.came_ps[row] <= hops.starts_ps[row]);
+    for row in 0..hops.sent.flow.len() {
+        assert!(
+            hops.sent.sent_ps[row] < hops.came_ps[row] && hops.came_ps[row] <= hops.starts_ps[row]
+        );
     }
     // A named flow has the same packets in both tables.
-    let sent = record.packets.flow.iter().zip(&record.packets.kind);
+    let sent = record.packets.sent.flow.iter().zip(&record.packets.sent.kind);
     let sent = sent.filter(|(flow, kind)| **flow == 3 && **kind == 0).count();
-    let crossed = hops.flow.iter().zip(&hops.kind);
+    let crossed = hops.sent.flow.iter().zip(&hops.sent.kind);
     let crossed = crossed.filter(|(flow, kind)| **flow == 3 && **kind == 0).count();
     assert!(sent > 0 && sent == crossed, "{sent}, {crossed}");
     let few = with(&scenario, json!({ "record": { "packets": 100 } }));

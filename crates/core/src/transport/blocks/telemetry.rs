@@ -50,7 +50,9 @@ pub struct Utilisation {
     base_rtt: f64,
     /// Factor of the units of counters; none for exact counters.
     quantum: Option<u64>,
-    /// Telemetry of the last packet.
+    /// Telemetry of the ACK that is being handled.
+    present: TelemetryStack,
+    /// Telemetry of the last ACK that was handled.
     last: TelemetryStack,
 }
 
@@ -62,7 +64,16 @@ impl Utilisation {
             average: 1.0,
             base_rtt: base_rtt.seconds(),
             quantum: is_quantised.then(|| (path.line_rate.0 / 25_000_000_000).max(1)),
+            present: TelemetryStack::default(),
             last: TelemetryStack::default(),
+        }
+    }
+
+    /// Stores the telemetry of the ACK that is handled next.
+    pub fn receive(&mut self, path: &TelemetryStack) {
+        self.present.clear();
+        for hop in path.hops() {
+            self.present.push(self.rounded(hop));
         }
     }
 
@@ -78,30 +89,29 @@ impl Utilisation {
         }
     }
 
-    /// Stores the telemetry of the first packet.
-    pub fn start(&mut self, path: &TelemetryStack) {
-        self.last.clear();
-        path.hops().iter().for_each(|hop| self.last.push(self.rounded(hop)));
+    /// Handles the first ACK of a flow.
+    pub fn start(&mut self) {
+        std::mem::swap(&mut self.last, &mut self.present);
     }
 
-    /// Averages the largest `load` of the path's links since the last packet. A path with another number of
-    /// hops only replaces the last one.
-    pub fn update(&mut self, path: &TelemetryStack, load: impl Fn(&Interval) -> f64) {
-        let before = self.last;
-        self.start(path);
-        if before.hops().len() != self.last.hops().len() {
-            return;
+    /// Averages the largest `load` of the path's links since the last ACK. A path with another number of hops
+    /// only replaces the last one.
+    pub fn update(&mut self, load: impl Fn(&Interval) -> f64) {
+        let [before, after] = [&self.last, &self.present].map(|path| path.hops());
+        if before.len() == after.len() {
+            let intervals = before.iter().zip(after);
+            let intervals =
+                intervals.filter_map(|(before, after)| Interval::between(before, after));
+            let loads = intervals.map(|interval| (load(&interval), interval.length));
+            if let Some((largest, length)) = loads.reduce(|a, b| if b.0 > a.0 { b } else { a }) {
+                self.average_in(largest, length);
+            }
         }
-        let hops = before.hops().iter().zip(self.last.hops());
-        let intervals = hops.filter_map(|(before, after)| Interval::between(before, after));
-        let loads = intervals.map(|interval| (load(&interval), interval.length));
-        if let Some((largest, length)) = loads.reduce(|a, b| if b.0 > a.0 { b } else { a }) {
-            self.average_in(largest, length);
-        }
+        std::mem::swap(&mut self.last, &mut self.present);
     }
 
     /// Averages a sample of this length in seconds.
-    pub fn average_in(&mut self, sample: f64, length: f64) {
+    fn average_in(&mut self, sample: f64, length: f64) {
         let weight = length.min(self.base_rtt) / self.base_rtt;
         self.average = self.average * (1.0 - weight) + sample * weight;
     }
@@ -189,7 +199,12 @@ impl ReferenceRate {
     }
 
     /// Returns the window in bytes.
-    pub fn window(&self, base_rtt: f64) -> f64 {
+    fn window(&self, base_rtt: f64) -> f64 {
         self.rate * base_rtt / 8.0
+    }
+
+    /// Returns the gauges of the rate and the window, and a further one.
+    pub fn gauges(&self, base_rtt: f64, other: (&'static str, f64)) -> Vec<(&'static str, f64)> {
+        vec![("rate_bps", self.rate), ("window_bytes", self.window(base_rtt)), other]
     }
 }

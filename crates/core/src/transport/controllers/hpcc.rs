@@ -55,7 +55,6 @@ impl Transport for Config {
             utilisation: Utilisation::new(base_rtt, self.quantised, path),
             base_rtt: base_rtt.seconds(),
             stage: 0,
-            telemetry: TelemetryStack::default(),
         })
     }
 
@@ -83,8 +82,6 @@ struct Hpcc {
     base_rtt: f64,
     /// `incStage`: additive increases since the last multiplicative change of the reference.
     stage: u32,
-    /// Telemetry of the ACK that is being handled.
-    telemetry: TelemetryStack,
 }
 
 impl Hpcc {
@@ -97,18 +94,18 @@ impl Hpcc {
 
 impl Controller for Hpcc {
     fn on_telemetry(&mut self, path: &TelemetryStack) {
-        self.telemetry = *path;
+        self.utilisation.receive(path);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         if self.rate.is_first() {
             self.rate.start(ack);
-            return self.utilisation.start(&self.telemetry);
+            return self.utilisation.start();
         }
         if !self.rate.reacts(ack) {
             return;
         }
-        self.utilisation.update(&self.telemetry, Self::load(self.base_rtt));
+        self.utilisation.update(Self::load(self.base_rtt));
         let excess = self.utilisation.average / self.config.eta;
         let is_multiplicative = excess >= 1.0 || self.stage >= self.config.max_stage;
         let (factor, stage) =
@@ -123,11 +120,7 @@ impl Controller for Hpcc {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![
-            ("rate_bps", self.rate.rate),
-            ("window_bytes", self.rate.window(self.base_rtt)),
-            ("utilisation", self.utilisation.average),
-        ]
+        self.rate.gauges(self.base_rtt, ("utilisation", self.utilisation.average))
     }
 }
 

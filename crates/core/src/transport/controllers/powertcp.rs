@@ -56,7 +56,6 @@ impl Transport for Config {
             rate: ReferenceRate::new(self.min_rate, Reaction::Combined, path),
             power: Utilisation::new(base_rtt, self.quantised, path),
             base_rtt: base_rtt.seconds(),
-            telemetry: TelemetryStack::default(),
         })
     }
 
@@ -81,8 +80,6 @@ struct PowerTcp {
     power: Utilisation,
     /// In seconds.
     base_rtt: f64,
-    /// Telemetry of the ACK that is being handled.
-    telemetry: TelemetryStack,
 }
 
 /// Returns the power of a link relative to that of a full link without a queue ([powertcp22] eq. 2).
@@ -96,15 +93,15 @@ fn power(form: Form, base_rtt: f64) -> impl Fn(&Interval) -> f64 {
 
 impl Controller for PowerTcp {
     fn on_telemetry(&mut self, path: &TelemetryStack) {
-        self.telemetry = *path;
+        self.power.receive(path);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         if self.rate.is_first() {
             self.rate.start(ack);
-            return self.power.start(&self.telemetry);
+            return self.power.start();
         }
-        self.power.update(&self.telemetry, power(self.law.form, self.base_rtt));
+        self.power.update(power(self.law.form, self.base_rtt));
         self.rate.set(self.law.rate(self.power.average, &self.rate), ack);
     }
 
@@ -113,11 +110,7 @@ impl Controller for PowerTcp {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![
-            ("rate_bps", self.rate.rate),
-            ("window_bytes", self.rate.window(self.base_rtt)),
-            ("power", self.power.average),
-        ]
+        self.rate.gauges(self.base_rtt, ("power", self.power.average))
     }
 }
 

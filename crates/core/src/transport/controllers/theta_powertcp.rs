@@ -98,10 +98,6 @@ impl Controller for ThetaPowerTcp {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![
-            ("rate_bps", self.rate.rate),
-            ("window_bytes", self.rate.window(self.base_rtt)),
-            ("power", self.power),
-        ]
+        self.rate.gauges(self.base_rtt, ("power", self.power))
     }
 }
