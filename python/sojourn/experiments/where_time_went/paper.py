@@ -16,12 +16,12 @@ paper = Paper(
     setup=(
         "Settings of figures of the other papers, with FCT breakdowns: the excess of each flow, "
         "its FCT less its ideal FCT, is divided by cause, to the picosecond (docs/design). Bars "
-        "are mean slowdowns: the mean FCT over the mean ideal FCT of the same flows, so that large "
-        "flows weigh more. Grey, from the bottom: 1, the ideal FCT; the handshake; round trips "
-        "until the congestion window opens, on links and in transmitters. Colours: queueing, PFC "
-        "pauses, pacing, NIC wait, and loss recovery. Most claims were written before the first "
-        "runs and remain unchanged where they failed; claims that were added after first runs are "
-        "marked."
+        "are ratios of means: the mean FCT over the mean ideal FCT of the same flows, so that "
+        "large flows weigh more than in a mean slowdown. Grey, from the bottom: 1, the ideal FCT; "
+        "the handshake; round trips until the congestion window opens, on links and in "
+        "transmitters. Colours: queueing, PFC pauses, pacing, NIC wait, and loss recovery. Most "
+        "claims were written before the first runs and remain unchanged where they failed; claims "
+        "that were added after first runs are marked."
     ),
     deviations=(
         "Breakdowns exist for finished flows only. Where a run ends before all flows have "
@@ -140,14 +140,14 @@ NAME_WIDTH = 7
 """Maximum number of characters in a line of a bar's name, except for longer words."""
 
 
-SLOWDOWN = "mean slowdown (1 = ideal FCT; scales differ)"
+SLOWDOWN = "mean FCT over mean ideal FCT (scales differ)"
 """Label of the vertical axis; each panel has a scale of its own."""
 
 
 def bars(axes: Any, table: pl.DataFrame, along: str, *, shares: bool = False) -> None:
-    """Draw mean slowdowns, divided into parts, as stacked bars: one for each value of `along`.
+    """Draw ratios of means, divided into parts, as stacked bars: one for each value of `along`.
 
-    The slowdown is written above each bar. With `shares`, bars show shares of the excess instead,
+    The ratio is written above each bar. With `shares`, bars show shares of the excess instead,
     without numbers.
     """
     parts = table.filter(pl.col("metric").is_in([accounts.TOTAL, accounts.ALONE, *accounts.PARTS]))
