@@ -479,6 +479,8 @@ function gaugeLanes(table) {
         .replaceAll("_", " ")
         .replace("rtt", "RTT");
     const rows = own.flatMap((name) => [...gauge.keys()].filter((row) => gauge[row] === name));
+    // A gauge has a row for each change; most of a law's own never change.
+    if (!unit.suffix && rows.length === own.length) continue;
     const scaled = (/** @type {number} */ row) => value[row] * unit.scale;
     lanes.push({
       name: unit.name,
