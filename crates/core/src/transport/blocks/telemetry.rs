@@ -97,7 +97,7 @@ impl Utilisation {
     /// Averages the largest `load` of the path's links since the last ACK. A path with another number of hops
     /// only replaces the last one.
     pub fn update(&mut self, load: impl Fn(&Interval) -> f64) {
-        let [before, after] = [&self.last, &self.present].map(|path| path.hops());
+        let [before, after] = [&self.last, &self.present].map(TelemetryStack::hops);
         if before.len() == after.len() {
             let intervals = before.iter().zip(after);
             let intervals =
