@@ -87,12 +87,12 @@ impl Simulation<'_> {
         if uses_credit {
             self.on_credited_data(packet, slot, reply.is_new);
         }
-        if reply.ack.is_none() && !reply.notification {
-            // A sender that has given up awaits no answer.
-            self.note_possible_end(slot, Time::ZERO);
-        }
         if reply.ack.is_none() {
             self.network.take_telemetry(packet);
+            if !reply.notification {
+                // A sender that has given up awaits no answer.
+                self.note_possible_end(slot, Time::ZERO);
+            }
         }
         self.reply(packet.flow, slot, reply, has_options, packet.telemetry_row());
         Ok(())
@@ -158,11 +158,13 @@ impl Simulation<'_> {
                 ..control
             };
             let feedback = self.feedback(slot, sent_at, feedback);
-            let packet = match options {
+            let mut packet = match options {
                 Some(options) => self.network.with_options(plain, options, feedback),
                 None => plain.with_header(Header::Ack { block, feedback }),
             };
-            let packet = telemetry.map_or(packet, |row| packet.with_telemetry(row as u32));
+            if let Some(row) = telemetry {
+                packet = packet.with_telemetry(row as u32);
+            }
             self.send_back(slot, packet);
         }
         if reply.notification {

@@ -6,6 +6,7 @@ use crate::breakdown::pool::BreakdownRef;
 use crate::model::packet::{FlowNumber, Format, Header, Kind, Packet};
 use crate::network::Network;
 use crate::network::breakdown::packet_log::{SendReason, Sending};
+use crate::network::outbox::Departure;
 use crate::record::gauges::GaugeLog;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
@@ -209,23 +210,27 @@ impl Simulation<'_> {
     }
 
     /// Notifies senders of the departures of their packets from their hosts.
+    #[inline]
     pub(in crate::simulation) fn process_departures(&mut self) {
         while let Some(departure) = self.network.pop_departure() {
-            let Some(slot) = self.network.slot(departure.flow) else { continue };
-            let (slot, now) = (slot as usize, self.scheduler.now());
-            let Some(sender_end) = &mut self.flows.senders[slot] else { continue };
-            if sender_end.sender.uses_credit() {
-                self.end_turn(slot, departure.ends);
-                continue;
-            }
-            if !sender_end.sender.pacer.on_departure(now, departure.ends) {
-                continue;
-            }
-            if sender_end.external_stack.is_some() {
-                self.send_datagrams(slot);
-            } else {
-                self.try_send(slot);
-            }
+            self.process_departure(departure);
+        }
+    }
+
+    // Not inlined, so that packets without a pending departure do not pay for it.
+    #[inline(never)]
+    fn process_departure(&mut self, departure: Departure) {
+        let Some(slot) = self.network.slot(departure.flow) else { return };
+        let (slot, now) = (slot as usize, self.scheduler.now());
+        let Some(sender_end) = &mut self.flows.senders[slot] else { return };
+        if sender_end.sender.uses_credit() {
+            self.end_turn(slot, departure.ends);
+        } else if !sender_end.sender.pacer.on_departure(now, departure.ends) {
+            // The flow waits for further departures.
+        } else if sender_end.external_stack.is_some() {
+            self.send_datagrams(slot);
+        } else {
+            self.try_send(slot);
         }
     }
 
@@ -244,17 +249,16 @@ impl Simulation<'_> {
             sender_end.update_breakdown(now, allowance, &mut self.network);
         }
         let sent_before = sender_end.packets.sent;
+        // The turn of the flow at its host, and the allowance without it.
         let mut turn = None;
         if sender_end.sender.uses_credit()
             && let Some(shared) = &self.flows.shared[slot]
         {
-            turn = Some(self.host_turns.of(shared.spec.source));
+            let host_turn = self.host_turns.of(shared.spec.source);
+            let limited = host_turn.limit(allowance);
+            turn = Some((host_turn, std::mem::replace(&mut allowance, limited)));
         }
-        while let Some(output) = sender_end.next_output(
-            now,
-            turn.as_ref().map_or(allowance, |turn| turn.limit(allowance)),
-            mechanism,
-        ) {
+        while let Some(output) = sender_end.next_output(now, allowance, mechanism) {
             let mut packet = sender_end.packet(output, now, mechanism, &self.format);
             packet.next_hop = sender_end.forward.start();
             if mechanism.signalling.has_header() {
@@ -276,19 +280,24 @@ impl Simulation<'_> {
             sender_end.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
             if let NextPacket::Segment(_) = output {
-                match &mut turn {
-                    Some(turn) => turn.begin(ends, &mut self.scheduler),
-                    None => sender_end.sender.pacer.on_enqueued(now, ends),
-                }
                 let changed = sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
-                allowance = changed.unwrap_or(allowance);
+                if let Some((host_turn, full)) = &mut turn {
+                    host_turn.begin(ends, &mut self.scheduler);
+                    *full = changed.unwrap_or(*full);
+                    allowance = host_turn.limit(*full);
+                } else {
+                    sender_end.sender.pacer.on_enqueued(now, ends);
+                    allowance = changed.unwrap_or(allowance);
+                }
             }
         }
-        if let Some(turn) = turn
-            && sender_end.sender.has_data(allowance)
-            && !std::mem::replace(&mut sender_end.awaits_turn, true)
-        {
-            turn.wait(sender_end.number);
+        if let Some((host_turn, full)) = turn {
+            allowance = full;
+            if sender_end.sender.has_data(full)
+                && !std::mem::replace(&mut sender_end.awaits_turn, true)
+            {
+                host_turn.wait(sender_end.number);
+            }
         }
         if keeps_breakdown {
             sender_end.note_constraint(allowance);

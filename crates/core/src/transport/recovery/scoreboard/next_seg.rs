@@ -43,6 +43,7 @@ impl Scoreboard {
     ///
     /// Deviation: rule 4 applies only if the last segment is not sacked. The RFC would otherwise repeat at
     /// once the retransmission of the highest gap.
+    #[inline(never)]
     fn last_resort(&self) -> Option<u32> {
         let last_resort = self.last_resort.as_ref().filter(|_| self.is_recovering())?;
         let sacked_end = self.sacked_end();
