@@ -1,13 +1,16 @@
 """Controllers in Python: equal to the core's, with one-line errors, and stoppable."""
 
+import contextlib
 import importlib
 import json
+import linecache
 import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -379,6 +382,74 @@ def test_an_instance_is_a_transport(
     del sys.modules["mine"]
     module = importlib.import_module("mine")
     assert key(ONE | {"transport": module.Mine(gain=0.3)}) == key(by_name)
+
+
+CELLS = """
+import math as m
+from dataclasses import dataclass
+import sojourn
+GAIN, TABLE = 0.5, [1e4, 2e4]
+def half(x):
+    return x * GAIN if x < 1 else half(1 / x) * x * x
+def traced(cls):
+    return cls
+===
+@traced
+class Mine(sojourn.Controller):
+    gain: float = GAIN
+    def allowance(self):
+        table = [m.floor(each) for each in TABLE]
+        return half(table[1]) * self.gain
+raise SystemExit("a run")
+===
+import numpy as np
+OPEN = open
+WEIGHTS = np.ones(3)
+class Weighted(sojourn.Controller):
+    def allowance(self):
+        return float(WEIGHTS.sum())
+class Local(sojourn.Controller):
+    def allowance(self):
+        return later + len(str(OPEN))
+"""
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module whose code is in cells, like that of a notebook."""
+    module = ModuleType("notebook")
+    monkeypatch.setitem(sys.modules, "notebook", module)
+    for number, cell in enumerate(CELLS.split("===\n")):
+        file = f"<cell {number}>"
+        monkeypatch.setitem(
+            linecache.cache, file, (len(cell), None, cell.splitlines(keepends=True), file)
+        )
+        with contextlib.suppress(SystemExit):
+            exec(compile(cell, file, "exec"), vars(module))
+    return module
+
+
+def test_a_class_in_a_cell_is_a_transport_with_what_it_uses(notebook: ModuleType) -> None:
+    transport = sojourn.check(ONE | {"transport": notebook.Mine(gain=0.25)})["transport"]
+    assert transport["parameters"] == {"gain": 0.25}
+    text = transport["controller"]["text"]
+    for used in ("import math as m", "TABLE = [10000.0, 20000.0]", "def half(x)", "@traced"):
+        assert used in text
+    for unused in ("dataclass", "a run", "OPEN"):
+        assert unused not in text
+    flows = sojourn.run(ONE | {"transport": notebook.Mine}).flows
+    assert flows["outcome"].to_list() == ["finished"]
+
+
+def test_a_class_in_a_cell_that_uses_other_values_is_an_error(notebook: ModuleType) -> None:
+    with pytest.raises(ScenarioError, match="`WEIGHTS`, whose type ndarray has no literal"):
+        sojourn.check(ONE | {"transport": notebook.Weighted})
+    # A name without a value is an error of the controller when it is used.
+    with pytest.raises(ScenarioError, match=r"cell.py:\d+: NameError: name 'later'"):
+        sojourn.run(ONE | {"transport": notebook.Local})
+    without = type("Without", (sojourn.Controller,), {"__module__": "notebook"})
+    with pytest.raises(ScenarioError, match="`Without` is not defined at the top level of a cell"):
+        sojourn.check(ONE | {"transport": without})
 
 
 def test_the_cache_key_depends_on_the_source_of_a_class(write: Callable[[str], str]) -> None:

@@ -15,7 +15,8 @@
         def allowance(self) -> float:
             return self.window
 
-A scenario file names the class as `"gentle.py:Gentle"`; Python passes `Gentle(gain=0.1)`.
+A scenario file names the class as `"gentle.py:Gentle"`; Python passes `Gentle(gain=0.1)`. There the
+class may also be in a cell of a notebook.
 """
 
 import dataclasses
@@ -57,7 +58,8 @@ class Controller:
     Times are in seconds, sizes in bytes and rates in bits per second. An exception or an invalid
     return value stops the run.
 
-    A run is a function of its scenario, which contains the file of the class, the modules next to
+    A run is a function of its scenario, which contains the file of the class (of a class in a cell:
+    the class, and the imports, constants, functions and classes that it uses), the modules next to
     it that it imports by their names (`import helper`), and the `files` that the class lists. These
     are part of the cache key. Each run executes them anew in a folder of their own, where
     `pathlib.Path(__file__).with_name("weights.npy")` is the listed file. Installed modules, the

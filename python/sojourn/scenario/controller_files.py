@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, cast
 from sojourn._core import ScenarioError
 from sojourn.base import files
 from sojourn.base.messages import did_you_mean, validation_message
-from sojourn.scenario import controller_source
+from sojourn.scenario import controller_cells, controller_source
 from sojourn.scenario.controller import EVENTS, Controller
+from sojourn.scenario.controller_cells import SourceError
 from sojourn.scenario.controller_source import Load, Source
 from sojourn.scenario.conversion import plain_tree
 
@@ -92,7 +93,11 @@ def read_source(name: str, load: Load, exists: Callable[[str], bool]) -> Table:
     """Return the fields `controller` and `files` of the transport of a name `gentle.py:Gentle`."""
     file = name.rpartition(":")[0]
     text = controller_source.decoded_module(load(file), file)
-    found = controller_source.find_files(file, text, load, exists)
+    return _source(name, text, load, exists)
+
+
+def _source(name: str, text: str, load: Load, exists: Callable[[str], bool]) -> Table:
+    found = controller_source.find_files(name.rpartition(":")[0], text, load, exists)
     return {"controller": {"name": name, "text": text}, "files": list(found)}
 
 
@@ -114,26 +119,34 @@ def _is_class(value: object) -> bool:
 
 
 def _source_of(controller: Any, field: str) -> tuple[Table, Table]:
-    """Return the source of a class or instance, which must be defined in a file, and its values."""
+    """Return the source of a class or instance, from its file or cell, and its values."""
     kind = controller if isinstance(controller, type) else type(controller)
     try:
         file = Path(inspect.getsourcefile(kind) or "")
     except (OSError, TypeError):
         file = Path()
-    if not file.is_file():
-        raise ScenarioError(
-            f"{field}: the class {kind.__name__} must be defined in a file, for other processes;"
-            " in a notebook `%%writefile` writes a cell to a file"
-        )
-    name = f"{file.name}:{kind.__name__}"
     try:
-        source = read_source(name, *_access(file.parent))
+        if file.is_file():
+            source = read_source(f"{file.name}:{kind.__name__}", *_access(file.parent))
+        else:
+            source = _source_of_cell(kind)
+    except SourceError as error:
+        raise ScenarioError(
+            f"{field}: the class {kind.__name__} cannot be run in other processes: {error};"
+            " `%%writefile gentle.py` writes a cell to a file"
+        ) from None
     except OSError as error:
         raise ScenarioError(f"{field}: cannot read `{error.filename}`: {error.strerror}") from None
     if isinstance(controller, type):
         return source, {}
     names = [item.name for item in dataclasses.fields(kind)]
     return source, {name: getattr(controller, name) for name in names}
+
+
+def _source_of_cell(kind: type) -> Table:
+    """Return the source of a class in a cell; files next to it are in the current folder."""
+    name = f"{controller_cells.FILE}:{kind.__name__}"
+    return _source(name, controller_cells.source(kind), *_access(Path()))
 
 
 def _access(folder: Path) -> tuple[Load, Callable[[str], bool]]:
