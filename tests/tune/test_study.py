@@ -646,6 +646,28 @@ def test_a_part_of_a_mixed_workload_is_tuned_and_written(tmp_path: Path) -> None
     assert best == text.replace("size = '50 KB' # each", 'size = "5 KB" # each')
 
 
+def test_one_of_several_schemes_is_tuned_and_written(tmp_path: Path) -> None:
+    file, out = tmp_path / "two.toml", tmp_path / "out"
+    text = (
+        "transport = 'dctcp'\ntopology = { kind = 'star', hosts = 3 }\n"
+        "[workload] # all to one\nkind = 'incast'\nfan_in = 2\nsize = '90 KB'\n"
+        "interval = '1 ms'\nevents = 3\n"
+    )
+    schemes = "[schemes.deep]\n[schemes.pfc]\nswitch.pause = {}\ntransport = 'timely'\n"
+    file.write_text(text + schemes, encoding="utf-8")
+    command = ["tune", str(file), "--parameter", "workload.size=5 KB,6 KB", "--trials", "3"]
+    command += ["--minimise", "mean fct", "--seeds", "1", "--out", str(out)]
+    assert cli.invoke(command) == 2
+    assert cli.invoke([*command, "--scheme", "pfc"]) == 0
+    best = (out / "best.toml").read_text(encoding="utf-8")
+    assert "# all to one" in best
+    read = sojourn.read(out / "best.toml")
+    assert "schemes" not in read
+    assert read["transport"] == "timely"
+    assert read["workload"]["size"] in {"5 KB", "6 KB"}
+    assert read["environment"] == "lossless_datacentre"
+
+
 def test_a_killed_command_resumes(
     scenario_file: Path, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from sojourn.cli.shared import (
     Memory,
     Out,
     ScenarioFile,
+    Scheme,
     Threads,
     output_directory,
     prefix_errors,
@@ -43,6 +44,7 @@ def tune(
         list[str] | None,
         typer.Option(metavar="BOUND", help="Such as `utilisation >= 0.9`; may be repeated."),
     ] = None,
+    scheme: Scheme = None,
     trials: Annotated[
         int, typer.Option(min=1, help="Maximum number of parameter choices to try.")
     ] = 100,
@@ -73,7 +75,7 @@ def tune(
     Example: `sojourn tune my.toml --parameter gain=0.1:1 --minimise "mean fct"`
     """
     from sojourn.base import files
-    from sojourn.scenario import reading
+    from sojourn.scenario import overrides, reading
     from sojourn.show import console
     from sojourn.tune import plot, ranges, tables
     from sojourn.tune import study as tuning
@@ -82,7 +84,7 @@ def tune(
         print(f"{path.name}: {tables.progress(so_far)}", file=sys.stderr, flush=True)
 
     with prefix_errors(path):
-        base = reading.read(path)
+        base = overrides.choose_scheme(reading.read(path), scheme)
         out = output_directory(out, "tune", path.stem)
         tuned = tuning.search(
             base,
@@ -103,7 +105,7 @@ def tune(
     with files.writing(out / "trials.parquet"):
         tuned.trials.write_parquet(out / "trials.parquet")
     plot.draw(tuned, out / "tune")
-    best = [file.name for file in tables.write_best(tuned, path, out)]
+    best = [file.name for file in tables.write_best(tuned, path, out, scheme)]
     console.show([tables.table(tuned)])
     for line in tables.sentences(tuned):
         print(line)

@@ -15,7 +15,8 @@ import tomlkit
 from sojourn.base import files
 from sojourn.base.units import format_bit_rate, format_long_time, format_size, format_time
 from sojourn.scenario.controller_files import KIND, is_name
-from sojourn.scenario.overrides import override
+from sojourn.scenario.environments import FIELD
+from sojourn.scenario.overrides import SCHEME, override, schemes_of
 from sojourn.scenario.reading import TRANSPORT, named_file
 from sojourn.show.table import Table
 from sojourn.tune.objectives import Constraint, Goal, Measure
@@ -180,29 +181,33 @@ def _count(tuned: Tuned, ended: str) -> int:
     return sum(trial.ended == ended for trial in tuned.done)
 
 
-def write_best(tuned: Tuned, source: Path, out: Path) -> list[Path]:
+def write_best(tuned: Tuned, source: Path, out: Path, scheme: str | None = None) -> list[Path]:
     """Write the scenario `source` with the parameters of the best trials; return the new files.
 
     The file is `best.toml`; a Pareto front gives `best-17.toml` and so on for each trial that was
-    run on fresh seeds. Other fields and comments do not change; relative paths are adapted.
+    run on fresh seeds. Other fields and comments do not change; relative paths are adapted. Of
+    several schemes the file contains the one that was tuned.
     """
+    # A scheme is tuned in the environment that all schemes of the scenario have.
+    of_scheme = {} if scheme is None else {FIELD: tuned.scenario[FIELD]}
     numbers = {gain.trial for gain in tuned.gains}
     best = [trial for trial in tuned.front if trial.number in numbers] or tuned.front[:1]
     new_files = []
     for trial in best:
         file = out / ("best.toml" if len(best) == 1 else f"best-{trial.number}.toml")
-        files.write_text(file, _changed_text(source, tuned.changes(trial), out))
+        files.write_text(file, _changed_text(source, scheme, of_scheme | tuned.changes(trial), out))
         new_files.append(file)
     return new_files
 
 
-def _changed_text(source: Path, changes: Mapping[str, Any], out: Path) -> str:
+def _changed_text(source: Path, scheme: str | None, changes: Mapping[str, Any], out: Path) -> str:
     """Return the text of a scenario with changes by path, for a file in another folder."""
     text = files.read_text(source, files.MAX_SETTINGS_BYTES)
     folder = os.path.relpath(source.parent.resolve(), out.resolve())
     content = {key: _relocated(value, key, folder) for key, value in tomllib.loads(text).items()}
+    (chosen,) = (each for labels, each in schemes_of(content) if labels.get(SCHEME) == scheme)
     document = tomlkit.parse(text)
-    _update(document, override(content, changes))
+    _update(document, override(chosen, changes))
     return tomlkit.dumps(document)
 
 
