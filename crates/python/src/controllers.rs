@@ -3,233 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyMapping};
-use pyo3::{intern, pyclass, pymethods};
+use pyo3::types::PyMapping;
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::{Parameter, Problem};
 use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
-use sojourn_core::model::telemetry::{self, TelemetryStack};
+use sojourn_core::model::telemetry::TelemetryStack;
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers::python;
 use sojourn_core::transport::{self, CongestionSignal, Controller};
 
-use super::monitor::{Monitor, SharedCounts};
+use super::events::{Ack, Allowance, Loss, Opened, Path};
+use super::monitor::SharedCounts;
 use super::to_python;
-
-/// Declares the Python class of an event: a wrapper of a struct of the core with read-only attributes, and
-/// optionally more state and methods.
-macro_rules! event_class {
-    (
-        $(#[doc = $class_doc:literal])+
-        $(#[$option:meta])?
-        $name:ident $(with $state:ty)? {
-            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $read:expr; )+
-        }
-        $($methods:tt)*
-    ) => {
-        $(#[doc = $class_doc])+
-        #[pyclass(module = "sojourn._core" $(, $option)?)]
-        pub(crate) struct $name(transport::$name $(, $state)?);
-
-        #[pymethods]
-        impl $name {
-            $($methods)*
-
-            $(
-                $(#[doc = $doc])+
-                #[getter]
-                fn $field(&self) -> $type {
-                    let read: fn(&transport::$name) -> $type = $read;
-                    read(&self.0)
-                }
-            )+
-        }
-    };
-}
-
-event_class! {
-    /// Properties of a flow and its path that are known when the flow starts.
-    #[frozen]
-    Path with OnceLock<SharedCounts> {
-        /// Number of the flow in the workload.
-        flow: u64 = |path| path.flow;
-        /// Line rate of the sending host's NIC, in bits per second.
-        line_rate_bps: f64 = |path| path.line_rate.bps();
-        /// RTT of a full packet and its ACK in an empty network, in seconds.
-        base_rtt_s: f64 = |path| path.base_rtt.seconds();
-        /// Links on the forward path.
-        hops: u32 = |path| path.hops;
-        /// Payload of a full packet, in bytes.
-        payload_bytes: u64 = |path| path.format.payload.0;
-        /// Size of a full packet on the link, in bytes.
-        packet_bytes: u64 = |path| path.format.full().0;
-        /// Other live flows at the sending host.
-        others: u32 = |path| path.other_flows;
-        /// Initial rate that the workload specifies, in bits per second.
-        initial_rate_bps: Option<f64> = |path| path.initial_rate.map(Rate::bps);
-        /// Payload to transfer, in bytes; None for an unbounded flow.
-        size_bytes: Option<u64> = |path| path.size.map(|size| size.0);
-        /// Start time of the flow, in seconds.
-        start_s: f64 = |path| path.start.seconds();
-        /// Deadline of the flow, in seconds; None without one.
-        deadline_s: Option<f64> = |path| (path.deadline < Time::NEVER).then(|| path.deadline.seconds());
-        /// Seed for random numbers of the controller.
-        seed: u64 = |path| path.seed;
-    }
-
-    /// Return a monitor that counts the flow's ACKs and losses from now on, for controllers that act once per
-    /// monitor interval and need no `on_ack`.
-    fn monitor(&self) -> Monitor {
-        Monitor::new(&self.0, self.1.get_or_init(|| SharedCounts::new(&self.0)))
-    }
-}
-
-event_class! {
-    /// End of the handshake.
-    #[frozen]
-    Opened {
-        /// Arrival time of the SYN-ACK, in seconds.
-        now_s: f64 = |opened| opened.now.seconds();
-        /// RTT of the last attempt, in seconds.
-        rtt_s: f64 = |opened| opened.rtt.seconds();
-        /// True if SYNs were lost.
-        syn_was_lost: bool = |opened| opened.syn_was_lost;
-    }
-}
-
-/// State of a switch's port when the transmission of a packet starts.
-#[pyclass(frozen, get_all, module = "sojourn._core")]
-pub(crate) struct HopTelemetry {
-    /// Start of the transmission, in seconds.
-    time_s: f64,
-    /// Start of the transmission in picoseconds, exact.
-    time_ps: u64,
-    /// Bytes that the port transmitted before.
-    transmitted_bytes: u64,
-    /// Bytes that wait at the port.
-    queued_bytes: u64,
-    /// Nominal rate of the port's link, in bits per second.
-    rate_bps: f64,
-}
-
-impl From<&telemetry::HopTelemetry> for HopTelemetry {
-    fn from(hop: &telemetry::HopTelemetry) -> Self {
-        Self {
-            time_s: hop.time.seconds(),
-            time_ps: hop.time.0,
-            transmitted_bytes: hop.transmitted.0,
-            queued_bytes: hop.queued.0,
-            rate_bps: hop.rate.bps(),
-        }
-    }
-}
-
-event_class! {
-    /// Acknowledgement. One object is reused for all ACKs; its values are valid until the next ACK.
-    Ack with TelemetryStack {
-        /// Arrival time, in seconds.
-        now_s: f64 = |ack| ack.now.seconds();
-        /// Arrival time in picoseconds, exact.
-        now_ps: u64 = |ack| ack.now.0;
-        /// Payload that is newly known to be delivered, in bytes.
-        acked_bytes: u64 = |ack| ack.bytes.0;
-        /// Segments by which the cumulative acknowledgement advanced.
-        advanced: u32 = |ack| ack.advanced;
-        /// Segments that are newly known to be delivered, in order or not.
-        delivered: u32 = |ack| ack.delivered;
-        /// RTT that the host measured, in seconds.
-        rtt_s: f64 = |ack| ack.rtt.seconds();
-        /// RTT in picoseconds, exact.
-        rtt_ps: u64 = |ack| ack.rtt.0;
-        /// True if the ACK reports an ECN mark.
-        marked: bool = |ack| ack.marked;
-        /// One-way delay of the acknowledged packet, in seconds by the hosts' clocks, if the class sets
-        /// `tells_delay`.
-        one_way_delay_s: f64 = |ack| f64::from(ack.feedback);
-        /// Time when the acknowledged packet was sent, in seconds.
-        sent_at_s: f64 = |ack| ack.sent_at.seconds();
-        /// First segment that is not acknowledged.
-        cumulative: u32 = |ack| ack.cumulative;
-        /// First segment that was never sent.
-        next: u32 = |ack| ack.next;
-        /// True during fast recovery.
-        is_recovering: bool = |ack| ack.is_recovering;
-        /// Segments newly detected as lost.
-        lost: u32 = |ack| ack.lost;
-        /// Estimated payload in flight, in bytes.
-        in_flight_bytes: u64 = |ack| ack.in_flight.0;
-        /// True if the window limits the flow, and not the application, the receive window or the host;
-        /// always true unless `reliability.window_validation` is on. Otherwise the window should not grow.
-        is_window_limited: bool = |ack| ack.is_window_limited();
-    }
-
-    /// Telemetry of the switches that the acknowledged packet passed, in order, if the class sets `telemetry`;
-    /// otherwise empty.
-    #[getter]
-    fn hops(&self) -> Vec<HopTelemetry> {
-        self.1.hops().iter().map(HopTelemetry::from).collect()
-    }
-}
-
-event_class! {
-    /// Congestion event: a loss, or an ECN mark that is handled as a loss.
-    #[frozen]
-    Loss {
-        /// Time of detection, in seconds.
-        now_s: f64 = |loss| loss.now.seconds();
-        /// Time of detection in picoseconds, exact.
-        now_ps: u64 = |loss| loss.now.0;
-        /// Payload sent and not yet acknowledged, lost or not, in bytes.
-        flight_bytes: u64 = |loss| loss.flight.0;
-        /// Payload that a timeout newly declares lost, in bytes; 0 for other signals, whose losses
-        /// `Ack.lost` reports.
-        lost_bytes: u64 = |loss| loss.lost.0;
-        /// Signal that revealed the congestion: `gap` (loss detected from ACKs), `timeout` or `mark`.
-        sign: &'static str = |loss| match loss.signal {
-            CongestionSignal::DetectedLoss => "gap",
-            CongestionSignal::Timeout => "timeout",
-            CongestionSignal::EcnMark => "mark",
-        };
-    }
-}
-
-/// Permission to send: a window for the data in flight, and optionally a rate.
-#[pyclass(frozen, get_all, module = "sojourn._core")]
-pub(crate) struct Allowance {
-    window_bytes: f64,
-    rate_bps: Option<f64>,
-    gives_up: bool,
-}
-
-#[pymethods]
-impl Allowance {
-    #[new]
-    #[pyo3(signature = (window_bytes=Number(f64::INFINITY), rate_bps=None, *, gives_up=false))]
-    fn new(window_bytes: Number, rate_bps: Option<Number>, gives_up: bool) -> Self {
-        Self { window_bytes: window_bytes.0, rate_bps: rate_bps.map(|rate| rate.0), gives_up }
-    }
-}
-
-/// A number from Python: a float, an integer, or an array or tensor with one element.
-#[derive(Clone, Copy)]
-pub(crate) struct Number(pub(crate) f64);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Number {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-            return value.extract().map(Self);
-        }
-        let py = value.py();
-        let is_number = value.hasattr(intern!(py, "item"))?;
-        let number = is_number.then(|| value.call_method0(intern!(py, "item"))).transpose()?;
-        number.map_or_else(|| value.extract(), |number| number.extract()).map(Self)
-    }
-}
+use super::values::{intern_name, non_negative, number_of, timer_not_before, wrong_type};
 
 /// Installs a controller factory for each Python class that a scenario names. Returns true if there is one.
 /// Such a run must have one thread: the interpreter permits no second one, and one `Ack` object serves all
@@ -578,52 +368,6 @@ impl PythonController {
         }
         Ok(names.iter().copied().zip(values.iter().map(|(_, value)| *value)).collect())
     }
-}
-
-/// Returns the number that a method returned; another value is an error that begins with `wanted`.
-fn number_of(value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<f64> {
-    value.extract().map(|Number(number)| number).map_err(|_| wrong_type(value, wanted))
-}
-
-fn wrong_type(value: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
-    let kind =
-        value.get_type().name().map_or_else(|_| "another type".into(), |name| name.to_string());
-    let shape = value.getattr("shape").ok().and_then(|shape| shape.str().ok());
-    let shape = shape.map(|shape| format!(" of shape {shape}")).unwrap_or_default();
-    PyTypeError::new_err(format!("{wanted}, not {kind}{shape}"))
-}
-
-/// Returns `number` if it is zero or more.
-fn non_negative(name: &str, unit: &str, number: f64) -> PyResult<f64> {
-    if number >= 0.0 {
-        return Ok(number);
-    }
-    Err(PyValueError::new_err(format!("{name} must be zero or more {unit}, not {number}")))
-}
-
-/// Converts the result of `next_timer()`. It may equal `now`, since other events at the same time precede
-/// timers.
-fn timer_not_before(now: Time, seconds: f64) -> PyResult<Time> {
-    // A float represents every picosecond up to 2000 seconds.
-    let time = Time((seconds * 1e12).round() as u64);
-    if time >= now && seconds >= 0.0 {
-        return Ok(time);
-    }
-    let message =
-        format!("next_timer: must not be before now, {} s, or None, not {seconds}", now.seconds());
-    Err(PyValueError::new_err(message))
-}
-
-/// Interns a gauge name for the lifetime of the process: there are few, and all flows of a class share them.
-fn intern_name(name: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(interned) = names.get(name) {
-        return interned;
-    }
-    let name: &'static str = String::leak(name.to_owned());
-    names.insert(name);
-    name
 }
 
 impl Controller for PythonController {

@@ -1,7 +1,9 @@
 //! The Python binding: scenarios as text, results as columns.
 
 mod controllers;
+mod events;
 mod monitor;
+mod values;
 
 use std::sync::Arc;
 
@@ -299,7 +301,7 @@ fn flow_columns() -> Vec<(&'static str, &'static str, bool)> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::controllers::{Ack, Allowance, HopTelemetry, Loss, Opened, Path};
+    use super::events::{Ack, Allowance, HopTelemetry, Loss, Opened, Path};
     #[pymodule_export]
     use super::monitor::{Interval, Monitor};
     #[pymodule_export]

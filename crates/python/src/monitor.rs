@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use sojourn_core::transport::{Ack, Path};
 
-use super::controllers::Number;
+use super::values::Number;
 
 /// Declares the class `Interval`: its fields are attributes, constructor arguments and pickled state.
 macro_rules! interval {
