@@ -237,6 +237,13 @@ impl Allowance {
         Self { rate: Some(Rate::from_bps(bps)), ..Self::granted(u32::MAX) }
     }
 
+    /// Returns a rate within a window of bytes, for packets with this payload. A packet may be sent if a
+    /// part of the window is left, as in [hpcc19]'s simulator.
+    pub fn rate_within(bps: f64, window: f64, payload: f64) -> Self {
+        let window = Bytes(((window / payload).ceil() * payload) as u64);
+        Self { window, ..Self::rate(bps) }
+    }
+
     /// Returns the permission to send the segments before this one, without a window or a rate.
     pub fn granted(segments: u32) -> Self {
         Self {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::base::schema::json_schema::{self, Definitions, pattern, quantity_form};
 use crate::base::schema::{Measure, Parameter, Problem, wrong};
 use crate::base::units::{RATE_UNITS, Rate, Units, parse_multiple, parse_quantity};
-use crate::transport::Path;
+use crate::transport::{Allowance, Path};
 
 /// Rate of a flow, absolute or as a share of the line rate of its host.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +91,38 @@ impl WindowSize {
                 (factor * product / packet).ceil().max(1.0)
             }
         }
+    }
+}
+
+/// Window of a flow with a rate: the share of a window at line rate that the rate has of the line rate.
+pub struct RateWindow {
+    /// Window at line rate, in bytes; infinite for none.
+    at_line_rate: f64,
+    line_rate: f64,
+    payload: f64,
+}
+
+impl RateWindow {
+    /// Returns the window of a flow with this `size` at line rate.
+    pub fn new(size: Option<WindowSize>, path: &Path) -> Self {
+        let payload = path.format.payload.0 as f64;
+        let at_line_rate = size.map_or(f64::INFINITY, |size| size.packets(path) * payload);
+        Self { at_line_rate, line_rate: path.line_rate.bps(), payload }
+    }
+
+    /// Returns the window in bytes at a rate in bits per second.
+    pub fn at(&self, rate: f64) -> f64 {
+        self.at_line_rate * rate / self.line_rate
+    }
+
+    /// Returns the rate in bits per second at a window in bytes.
+    pub fn rate(&self, window: f64) -> f64 {
+        self.line_rate * window / self.at_line_rate
+    }
+
+    /// Returns a rate in bits per second, within the window.
+    pub fn allowance(&self, rate: f64) -> Allowance {
+        Allowance::rate_within(rate, self.at(rate), self.payload)
     }
 }
 

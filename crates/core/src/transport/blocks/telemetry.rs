@@ -191,11 +191,9 @@ impl ReferenceRate {
         changes
     }
 
-    /// Returns the rate, within a window of the rate times the base RTT. As in [hpcc19]'s simulator, a packet
-    /// may be sent if a part of the window is left.
+    /// Returns the rate, within a window of the rate times the base RTT.
     pub fn allowance(&self, base_rtt: f64) -> Allowance {
-        let packets = (self.window(base_rtt) / self.payload).ceil();
-        Allowance { window: Bytes((packets * self.payload) as u64), ..Allowance::rate(self.rate) }
+        Allowance::rate_within(self.rate, self.window(base_rtt), self.payload)
     }
 
     /// Returns the window in bytes.

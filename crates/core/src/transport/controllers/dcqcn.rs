@@ -5,7 +5,6 @@
 //! The alpha timer needs no event: between CNPs alpha only decays, so it is updated when next used.
 //!
 //! NVIDIA's NICs ship a variant (DOCA's "DCQCN CC Parameters"): the example `dcqcn_connectx` has its values.
-//! Deviation: a CNP after `cut_interval` without a reduction reduces the rate at once, not at the next tick.
 
 use super::{
     Ack, AckPolicy, Allowance, Controller, DesignRates, MarkFeedback, Mechanism, Path, Reliability,
@@ -15,7 +14,7 @@ use crate::base::schema::{Problem, fraction, positive, positive_fraction, positi
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
-use crate::transport::blocks::path_scaled::{FlowRate, WindowSize};
+use crate::transport::blocks::path_scaled::{FlowRate, RateWindow, WindowSize};
 
 crate::choices! {
     /// Time at which a receiver sends a CNP.
@@ -24,6 +23,8 @@ crate::choices! {
         Mark = "mark",
         /// At the tick of a free-running clock, if a packet was marked since the last tick.
         Tick = "tick",
+        /// In the ACK of each marked packet, without CNPs (simulator of [hpcc19]). Needs `ack_every = 1`.
+        Ack = "ack",
     }
 }
 
@@ -106,8 +107,8 @@ crate::parameters! {
         pub order: UpdateOrder = UpdateOrder::CutFirst;
         /// Condition on which the target rate is set to the current rate (authors' simulator: either).
         pub clamp_target: TargetClamp = TargetClamp::Always;
-        /// Minimum time between two reductions of the rate: a CNP in this time reduces the rate at its end
-        /// (NVIDIA's NICs: 4 us; none: every CNP reduces the rate).
+        /// Period of a clock that starts at the first CNP, and reduces the rate at a tick if a CNP arrived
+        /// since the last tick (NVIDIA's NICs, simulator of [hpcc19]: 4 us; none: every CNP reduces the rate).
         pub cut_interval: Option<Duration> = None, where positive_if_given;
         /// Minimum factor of the rate in one reduction (NVIDIA's NICs: 0.5).
         pub least_factor: f64 = 0.0, where fraction;
@@ -129,7 +130,12 @@ crate::parameters! {
             let message = "needs ack_every = 1: a window may be less than the packets of an ACK";
             return Err(Problem::new("window", message));
         }
-        let is_short = dcqcn.alpha_timer <= dcqcn.notification_interval;
+        if dcqcn.notify_at == NotifyAt::Ack && dcqcn.ack_every > 1 {
+            let message = "\"ack\" needs ack_every = 1: an ACK reports the mark of one packet";
+            return Err(Problem::new("notify_at", message));
+        }
+        let is_short = dcqcn.alpha_timer <= dcqcn.notification_interval
+            && dcqcn.notify_at != NotifyAt::Ack;
         if is_short && dcqcn.alpha_update == AlphaUpdate::EachCnp {
             let interval = dcqcn.notification_interval;
             let message = format!(
@@ -154,9 +160,9 @@ impl Transport for Config {
             alpha: self.initial_alpha,
             alpha_updated_at: None,
             has_cnp: false,
-            last_cut: None,
+            first_cnp: None,
             pending_cut: Time::NEVER,
-            window: self.window.map(|window| window.packets(path) * path.format.payload.0 as f64),
+            window: RateWindow::new(self.window, path),
             timer: Time::NEVER,
             timer_stage: 0,
             byte_stage: 0,
@@ -188,6 +194,7 @@ impl Transport for Config {
                 feedback: match self.notify_at {
                     NotifyAt::Mark => MarkFeedback::Cnp { interval },
                     NotifyAt::Tick => MarkFeedback::PeriodicCnp { interval },
+                    NotifyAt::Ack => MarkFeedback::Echo,
                 },
                 ..AckPolicy::default()
             },
@@ -220,11 +227,11 @@ struct Dcqcn {
     alpha_updated_at: Option<Time>,
     /// True if a CNP arrived since the last periodic update of alpha.
     has_cnp: bool,
-    last_cut: Option<Time>,
-    /// Time of a postponed reduction.
+    /// Start of the clock of reductions.
+    first_cnp: Option<Time>,
+    /// Tick of the next reduction.
     pending_cut: Time,
-    /// Window at line rate, in bytes.
-    window: Option<f64>,
+    window: RateWindow,
     /// Expiry of the rate increase timer.
     timer: Time,
     timer_stage: u32,
@@ -233,7 +240,12 @@ struct Dcqcn {
 }
 
 impl Controller for Dcqcn {
-    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_ack(&mut self, ack: &Ack) {
+        // Without CNPs.
+        if ack.marked && self.config.notify_at == NotifyAt::Ack {
+            self.on_notification(ack.now);
+        }
+    }
 
     fn on_notification(&mut self, now: Time) {
         let was_at_line_rate = self.timer == Time::NEVER;
@@ -242,26 +254,24 @@ impl Controller for Dcqcn {
                 (self.config.initial_alpha, None, false);
         }
         self.advance_alpha(now);
-        let interval = self.config.cut_interval.unwrap_or_default();
-        let next_cut = self.last_cut.map_or(now, |last| now.max(last + interval));
-        if next_cut > now {
-            self.pending_cut = next_cut;
+        if self.config.order == UpdateOrder::AlphaFirst {
             self.raise_alpha();
-        } else {
-            if self.config.order == UpdateOrder::AlphaFirst {
-                self.raise_alpha();
+        }
+        let clock = *self.first_cnp.get_or_insert(now);
+        match (self.config.first_cnp_rate.filter(|_| was_at_line_rate), self.config.cut_interval) {
+            (Some(rate), _) => {
+                let rate = rate.bps(self.line_rate).clamp(self.min_rate, self.current_rate);
+                (self.current_rate, self.target_rate) = (rate, rate);
+                self.restart_increase(now);
             }
-            match self.config.first_cnp_rate.filter(|_| was_at_line_rate) {
-                Some(rate) => {
-                    let rate = rate.bps(self.line_rate).clamp(self.min_rate, self.current_rate);
-                    (self.current_rate, self.target_rate) = (rate, rate);
-                    self.restart_increase(now);
-                }
-                None => self.cut(now),
+            (None, None) => self.cut(now),
+            (None, Some(period)) => {
+                let next_tick = clock + period * (now.since(clock).0 / period.0 + 1);
+                self.pending_cut = self.pending_cut.min(next_tick);
             }
-            if self.config.order == UpdateOrder::CutFirst {
-                self.raise_alpha();
-            }
+        }
+        if self.config.order == UpdateOrder::CutFirst {
+            self.raise_alpha();
         }
         match self.config.alpha_update {
             AlphaUpdate::EachCnp => self.alpha_updated_at = Some(now),
@@ -300,14 +310,7 @@ impl Controller for Dcqcn {
     }
 
     fn allowance(&self) -> Allowance {
-        let rate = Allowance::rate(self.current_rate);
-        match self.window {
-            None => rate,
-            Some(window) => {
-                let window = Allowance::window(window * self.current_rate / self.line_rate).window;
-                Allowance { window, ..rate }
-            }
-        }
+        self.window.allowance(self.current_rate)
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -360,7 +363,7 @@ impl Dcqcn {
 
     /// Starts the increase anew after a reduction.
     fn restart_increase(&mut self, now: Time) {
-        (self.last_cut, self.pending_cut) = (Some(now), Time::NEVER);
+        self.pending_cut = Time::NEVER;
         (self.timer_stage, self.byte_stage) = (0, 0);
         self.bytes_left = self.config.byte_counter.0;
         self.timer = now + self.config.rate_timer;

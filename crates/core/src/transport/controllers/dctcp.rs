@@ -12,7 +12,21 @@ use crate::base::schema::{fraction, positive, positive_fraction, positive_if_giv
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
+use crate::transport::blocks::path_scaled::{FlowRate, RateWindow, WindowSize};
 use crate::transport::recovery::spurious::SavedWindow;
+
+crate::parameters! {
+    /// DCTCP as NICs with a rate per flow implement it (simulator of [hpcc19]): a flow starts at line rate
+    /// without slow start, and its rate is in proportion to its window.
+    pub struct Pacing {
+        /// Window at line rate: initial and maximum window ([hpcc19]: 1 BDP).
+        pub window: WindowSize = WindowSize::Product(1.0), where positive;
+        /// Increase of the rate per RTT (simulator of [hpcc19]: 615 Mb/s, a packet per 13 us).
+        pub additive_increase: FlowRate = FlowRate::from_mbps(615), where positive;
+        /// Minimum rate (simulator of [hpcc19]: 1 Gb/s at 100 Gb/s).
+        pub min_rate: FlowRate = FlowRate::from_mbps(1_000), where positive;
+    }
+}
 
 crate::parameters! {
     /// DCTCP: reduces its window in proportion to the fraction of marked packets ([dctcp10],
@@ -30,6 +44,8 @@ crate::parameters! {
         pub max_window: Option<u32> = None, where positive_if_given;
         /// Minimum window after a mark, in packets (own choice: 1; Linux, as for losses: 2).
         pub min_window: u32 = 1, where positive;
+        /// Pacing, in place of the windows above (none: the window alone).
+        pub pacing: Option<Pacing> = None;
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
@@ -41,7 +57,11 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { ecn_capable: true, ..Mechanism::plain(&self.reliability) }
+        let endpoint = match self.pacing {
+            None => Mechanism::plain(&self.reliability),
+            Some(_) => Mechanism::paced_window(&self.reliability),
+        };
+        Mechanism { ecn_capable: true, ..endpoint }
     }
 
     fn queue(&self) -> disciplines::Config {
@@ -66,9 +86,11 @@ impl Config {
         let packet = path.format.payload.0 as f64;
         let packets =
             |count: Option<u32>| count.map_or(f64::INFINITY, |count| f64::from(count) * packet);
-        Dctcp {
+        let mut flow = Dctcp {
             gain: self.gain,
             packet,
+            growth: packet,
+            pacing: None,
             initial_window: f64::from(self.initial_window) * packet,
             min_window: f64::from(self.min_window) * packet,
             max_window: packets(self.max_window),
@@ -80,7 +102,11 @@ impl Config {
             window_end: 0,
             reduction_end: 0,
             before: SavedWindow::default(),
+        };
+        if let Some(pacing) = &self.pacing {
+            flow.pace(pacing, path);
         }
+        flow
     }
 }
 
@@ -89,6 +115,10 @@ impl Config {
 pub(super) struct Dctcp {
     gain: f64,
     packet: f64,
+    /// Additive increase per window of data.
+    growth: f64,
+    /// Relation of rate and window; none without pacing.
+    pacing: Option<RateWindow>,
     initial_window: f64,
     min_window: f64,
     max_window: f64,
@@ -135,7 +165,10 @@ impl Controller for Dctcp {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::window(self.cwnd)
+        match &self.pacing {
+            None => Allowance::window(self.cwnd),
+            Some(pacing) => pacing.allowance(pacing.rate(self.cwnd)),
+        }
     }
 
     fn congestion_window(&self) -> Option<(f64, f64)> {
@@ -148,6 +181,18 @@ impl Controller for Dctcp {
 }
 
 impl Dctcp {
+    /// Starts the flow at line rate, with a rate in proportion to the window.
+    fn pace(&mut self, pacing: &Pacing, path: &Path) {
+        let line_rate = path.line_rate.bps();
+        let window = RateWindow::new(Some(pacing.window), path);
+        self.max_window = window.at(line_rate);
+        (self.initial_window, self.cwnd, self.ssthresh) =
+            (self.max_window, self.max_window, self.max_window);
+        self.min_window = window.at(pacing.min_rate.bps(line_rate)).min(self.max_window);
+        self.growth = window.at(pacing.additive_increase.bps(line_rate));
+        self.pacing = Some(window);
+    }
+
     /// Handles an ACK. If a mark reduces the window, the reduction is by half of `penalty`, which for
     /// DCTCP is alpha.
     pub(super) fn handle_ack(&mut self, ack: &Ack, penalty: impl FnOnce(&Self) -> f64) {
@@ -175,14 +220,14 @@ impl Dctcp {
         }
     }
 
-    /// Slow start below `ssthresh`, one packet per window above (RFC 5681 §3.1).
+    /// Slow start below `ssthresh`, `growth` per window above (RFC 5681 §3.1: one packet).
     fn grow(&mut self, ack: &Ack) {
         let is_in_slow_start = self.cwnd < self.ssthresh;
         if !ack.permits_growth(self.cwnd, is_in_slow_start) {
             return;
         }
         let acked = ack.bytes.0 as f64;
-        self.cwnd += if is_in_slow_start { acked } else { self.packet * acked / self.cwnd };
+        self.cwnd += if is_in_slow_start { acked } else { self.growth * acked / self.cwnd };
         self.cwnd = self.cwnd.min(self.max_window);
     }
 }
@@ -254,6 +299,27 @@ mod tests {
             }
             assert_eq!(gauges(&*flow)[0], expected);
         }
+    }
+
+    #[test]
+    fn with_pacing_a_flow_starts_at_line_rate_and_rate_and_window_are_in_proportion() {
+        let pacing = serde_json::json!({ "window": 100, "additive_increase": "100 Mbps" });
+        let mut flow = open(&serde_json::json!({ "pacing": pacing }));
+        let allowance = |flow: &dyn Controller| {
+            let allowance = flow.allowance();
+            (allowance.window, allowance.rate.unwrap())
+        };
+        assert_eq!(allowance(&*flow), (Bytes(100_000), Rate::from_gbps(10)));
+        flow.on_ack(&ack(1, 100, true));
+        // One marked packet: alpha stays 1 and the window halves.
+        assert_eq!(allowance(&*flow), (Bytes(50_000), Rate::from_gbps(5)));
+        // 100 Mb/s are 1000 B more per window of data.
+        for cumulative in 102..152 {
+            flow.on_ack(&ack(cumulative, 200, false));
+        }
+        let (window, rate) = allowance(&*flow);
+        assert_eq!(window, Bytes(51_000));
+        assert!((rate.bps() - 5.1e9).abs() < 0.01e9, "{rate}");
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Controller for PatchedTimely {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.control.rate)
+        self.control.allowance()
     }
 
     fn cached_rate(&self) -> Option<CachedRate> {

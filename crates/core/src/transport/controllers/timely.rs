@@ -14,7 +14,7 @@ use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Extent;
 use crate::model::host_clock::Stamps;
 use crate::model::packet::Format;
-use crate::transport::blocks::path_scaled::FlowRate;
+use crate::transport::blocks::path_scaled::{FlowRate, RateWindow, WindowSize};
 
 crate::choices! {
     /// Transmission of a segment's packets.
@@ -51,6 +51,26 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// ACKs that give an RTT sample.
+    pub enum Sampling {
+        /// The ACK of each segment.
+        PerSegment = "per_segment",
+        /// One ACK per RTT; segments have one packet (simulator of [hpcc19]).
+        PerRtt = "per_rtt",
+    }
+}
+
+crate::choices! {
+    /// Consecutive samples that lead to hyperactive increase.
+    pub enum HyperCounts {
+        /// Negative gradients ([timely15]). Below `t_low` the increase stays `delta`.
+        NegativeGradients = "negative_gradients",
+        /// Increases, also those below `t_low` (simulator of [hpcc19]).
+        Increases = "increases",
+    }
+}
+
 /// Checks the order of the thresholds.
 pub(super) fn check_thresholds(t_low: Duration, t_high: Duration) -> Result<(), Problem> {
     if t_low > t_high {
@@ -76,6 +96,11 @@ crate::parameters! {
         pub start: Start = Start::FairShare;
         /// Minimum rate ([timely15] gives none; [ecndelay16], authors' code: 1 % of the line rate).
         pub min_rate: FlowRate = FlowRate::from_mbps(10), where positive;
+        /// ACKs that give an RTT sample.
+        pub sampling: Sampling = Sampling::PerSegment;
+        /// Window at line rate, which shrinks with the rate (TIMELY+w of [hpcc19]: 1 BDP; none: no window).
+        /// Every packet is then acknowledged.
+        pub window: Option<WindowSize> = None, where positive_if_given;
     }
     check |segments| {
         if segments.spacing.is_some() && segments.pacing == Pacing::PerPacket {
@@ -130,9 +155,11 @@ crate::parameters! {
         /// If true, the distances of `t_low` and `t_high` from `min_rtt` count from the base RTT of the
         /// flow's path instead, and `min_rtt` is at least that base RTT (own choice: false).
         pub above_base_rtt: bool = false;
-        /// Hyperactive increase starts after this number of consecutive negative gradients
-        /// ([timely15]: 5).
+        /// Hyperactive increase starts at this number of consecutive negative gradients ([timely15]: 5)
+        /// or increases.
         pub hyper_after: u32 = 5, where positive;
+        /// Consecutive samples that lead to hyperactive increase.
+        pub hyper_counts: HyperCounts = HyperCounts::NegativeGradients;
         /// Factor of delta in hyperactive increase ([timely15]: 5); 1 disables it.
         pub hyper_factor: f64 = 5.0, where positive;
         /// Minimum factor of the rate in one step (authors' code fragment: 0.5).
@@ -194,21 +221,30 @@ pub(super) fn published_delta(delta: FlowRate) -> Option<DesignRates> {
 }
 
 impl Segments {
+    /// Returns the packets of a segment.
     fn packets(&self, format: &Format) -> u32 {
         format.packets(self.size) as u32
     }
 
-    /// Returns the mechanism of TIMELY and related schemes: one ACK per segment.
+    /// Returns the mechanism of TIMELY and related schemes: one ACK per segment, without a window.
     pub(super) fn mechanism(&self, reliability: &Reliability, format: &Format) -> Mechanism {
         let packets = self.packets(format);
+        let is_acked_whole = self.window.is_none() && self.sampling == Sampling::PerSegment;
+        let endpoint = match self.window {
+            None => Mechanism::paced(reliability),
+            Some(_) => Mechanism::paced_window(reliability),
+        };
         Mechanism {
             pacing: Some(PacingPolicy {
                 burst: if self.pacing == Pacing::PerBurst { packets } else { 1 },
                 spacing: self.spacing,
                 unpaced: 0,
             }),
-            acks: AckPolicy { every: packets, ..AckPolicy::default() },
-            ..Mechanism::paced(reliability)
+            acks: AckPolicy {
+                every: if is_acked_whole { packets } else { 1 },
+                ..AckPolicy::default()
+            },
+            ..endpoint
         }
     }
 }
@@ -219,6 +255,7 @@ pub(super) struct SegmentRate {
     pub(super) rate: f64,
     min_rate: f64,
     pub(super) line_rate: f64,
+    window: RateWindow,
     /// If true, the next flow between the same hosts starts at this flow's final rate.
     shares_rate: bool,
     ewma_weight: f64,
@@ -228,6 +265,8 @@ pub(super) struct SegmentRate {
     segment: u64,
     /// Payload acknowledged since the last completed segment.
     acked: u64,
+    /// First segment of the sender that was not sent at the last sample, with one sample per RTT.
+    round_end: Option<u32>,
     prev_rtt: Option<f64>,
     /// Moving average of RTT differences, in seconds.
     rtt_diff: f64,
@@ -264,17 +303,22 @@ impl SegmentRate {
             && path.stamps == Stamps::Handed
             && segments.rtt_excludes == Excludes::Burst;
         let excluded = if is_stamped_together { segments.size } else { path.format.payload };
-        let payload = path.format.payload.0;
+        let packets = match segments.sampling {
+            Sampling::PerSegment => segments.packets(&path.format),
+            Sampling::PerRtt => 1,
+        };
         Self {
             rate: path.initial_rate.map_or(initial_rate, |rate| rate.bps().min(line_rate)),
             min_rate: segments.min_rate.bps(line_rate).min(line_rate),
             line_rate,
+            window: RateWindow::new(segments.window, path),
             shares_rate: segments.start == Start::Remembered,
             ewma_weight,
             min_rtt: min_rtt.seconds(),
             serialisation: path.line_rate.transmit(path.format.on_wire(excluded)),
-            segment: u64::from(segments.packets(&path.format)) * payload,
+            segment: u64::from(packets) * path.format.payload.0,
             acked: 0,
+            round_end: (segments.sampling == Sampling::PerRtt).then_some(0),
             prev_rtt: None,
             rtt_diff: 0.0,
         }
@@ -287,6 +331,12 @@ impl SegmentRate {
             return None;
         }
         self.acked -= self.segment;
+        if let Some(round_end) = &mut self.round_end {
+            if ack.cumulative <= *round_end {
+                return None;
+            }
+            *round_end = ack.next;
+        }
         let rtt = ack.rtt.saturating_sub(self.serialisation).seconds();
         let new_rtt_diff = rtt - self.prev_rtt.replace(rtt).unwrap_or(rtt);
         self.rtt_diff += self.ewma_weight * (new_rtt_diff - self.rtt_diff);
@@ -295,6 +345,11 @@ impl SegmentRate {
 
     pub(super) fn set_rate(&mut self, rate: f64) {
         self.rate = rate.clamp(self.min_rate, self.line_rate);
+    }
+
+    /// Returns the rate, within the window.
+    pub(super) fn allowance(&self) -> Allowance {
+        self.window.allowance(self.rate)
     }
 
     /// Rate that the next flow between the same hosts may start at.
@@ -320,7 +375,7 @@ impl Transport for Config {
             config.min_rtt = self.min_rtt.max(segment_base_rtt(path));
         }
         let control = SegmentRate::new(&self.segments, self.ewma_weight, config.min_rtt, path);
-        Box::new(Timely { config, control, negative_gradients: 0 })
+        Box::new(Timely { config, control, consecutive: 0 })
     }
 
     fn design_rates(&self) -> Option<DesignRates> {
@@ -349,7 +404,8 @@ impl Transport for Config {
 struct Timely {
     config: Config,
     control: SegmentRate,
-    negative_gradients: u32,
+    /// Consecutive negative gradients, or increases.
+    consecutive: u32,
 }
 
 impl Controller for Timely {
@@ -358,18 +414,24 @@ impl Controller for Timely {
         let Config { beta, delta, .. } = self.config;
         let (t_low, t_high) = (self.config.t_low.seconds(), self.config.t_high.seconds());
         let (rate, delta) = (self.control.rate, delta.bps(self.control.line_rate));
-        self.negative_gradients = if gradient < 0.0 { self.negative_gradients + 1 } else { 0 };
+        let counts = match self.config.hyper_counts {
+            HyperCounts::NegativeGradients => gradient < 0.0,
+            HyperCounts::Increases => rtt < t_low || (rtt <= t_high && gradient <= 0.0),
+        };
+        self.consecutive = if counts { self.consecutive + 1 } else { 0 };
+        let is_hyper = self.consecutive >= self.config.hyper_after
+            && (rtt >= t_low || self.config.hyper_counts == HyperCounts::Increases);
+        let increase = if is_hyper { self.config.hyper_factor * delta } else { delta };
         // [timely15] Algorithm 1.
         let new_rate = if rtt < t_low {
-            rate + delta
+            rate + increase
         } else if rtt > t_high || self.config.t_low == self.config.t_high {
             // With equal thresholds only the RTT counts, also at the threshold itself.
             rate * (1.0 - beta * (1.0 - t_high / rtt))
         } else if let Some(integral) = &self.config.integral {
             rate * (1.0 - beta * gradient - integral.reduction(rtt))
         } else if gradient <= 0.0 {
-            let is_hyper = self.negative_gradients >= self.config.hyper_after;
-            rate + if is_hyper { self.config.hyper_factor * delta } else { delta }
+            rate + increase
         } else {
             rate * (1.0 - beta * gradient)
         };
@@ -377,7 +439,7 @@ impl Controller for Timely {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.control.rate)
+        self.control.allowance()
     }
 
     fn cached_rate(&self) -> Option<CachedRate> {

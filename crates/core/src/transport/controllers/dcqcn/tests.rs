@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::base::schema::{Parameter, defaults};
+use crate::transport::fixture::ACK;
 use serde_json::{Value, json};
 
 fn flow(config: &Value) -> Box<dyn Controller> {
@@ -114,7 +115,7 @@ fn at(nanoseconds: u64) -> Time {
 
 #[test]
 fn alpha_may_follow_a_clock_and_a_flag() {
-    let mut flow = nic(&json!({ "initial_alpha": 0.5, "cut_interval": "1 us" }));
+    let mut flow = nic(&json!({ "initial_alpha": 0.5, "cut_interval": null }));
     flow.on_notification(at(0));
     assert_eq!(state(&*flow), [7.5, 10.0, 0.5]);
     // The updates at 1 and 2 us: a rise for the CNP at 0, and a decay; the CNP at 2.5 us counts at 3 us.
@@ -127,20 +128,19 @@ fn alpha_may_follow_a_clock_and_a_flag() {
 }
 
 #[test]
-fn cuts_are_at_least_an_interval_apart() {
+fn cuts_follow_a_clock_from_the_first_cnp() {
     let mut flow = nic(&json!({}));
     flow.on_notification(at(0));
-    assert_eq!(state(&*flow)[0], 5.0);
     flow.on_notification(at(1_500));
     flow.on_notification(at(3_000));
-    assert_eq!((state(&*flow)[0], flow.next_timer()), (5.0, at(4_000)));
-    // Updates: rises at 1 and 2 us, a decay at 3 us, and a rise at 4 us for the CNP at 3 us.
+    assert_eq!((state(&*flow)[0], flow.next_timer()), (10.0, at(4_000)));
+    // Updates of alpha: rises at 1 and 2 us, a decay at 3 us, and a rise at 4 us for the CNP at 3 us.
     flow.on_timer(at(4_000));
-    assert_eq!((state(&*flow)[0], flow.next_timer()), (5.0 * (1.0 - 0.8125 / 2.0), at(304_000)));
-    // After the interval a CNP cuts at once.
-    let before = state(&*flow)[0];
+    let expected = 10.0 * (1.0 - 0.8125 / 2.0);
+    assert_eq!((state(&*flow)[0], flow.next_timer()), (expected, at(304_000)));
+    // No CNP until the tick at 8 us. The next reduction is at 12 us.
     flow.on_notification(at(9_000));
-    assert!(state(&*flow)[0] < before);
+    assert_eq!((state(&*flow)[0], flow.next_timer()), (expected, at(12_000)));
 }
 
 #[test]
@@ -179,10 +179,25 @@ fn a_window_shrinks_with_the_rate() {
 }
 
 #[test]
+fn marked_acks_may_take_the_place_of_cnps() {
+    let rate = |config: Value| {
+        let mut flow = flow(&config);
+        flow.on_ack(&ACK);
+        let unmarked = state(&*flow)[0];
+        flow.on_ack(&Ack { marked: true, ..ACK });
+        [unmarked, state(&*flow)[0]]
+    };
+    assert_eq!(rate(json!({ "notify_at": "ack", "ack_every": 1 })), [10.0, 5.0]);
+    assert_eq!(rate(json!({})), [10.0, 10.0]);
+}
+
+#[test]
 fn contradictions_are_errors() {
     let problem = |config: Value| Config::read(&config).unwrap_err().to_string();
     let line = problem(json!({ "window": "1 BDP" }));
     assert!(line.starts_with("window: needs ack_every = 1"), "{line}");
+    let line = problem(json!({ "notify_at": "ack" }));
+    assert!(line.starts_with("notify_at: \"ack\" needs ack_every = 1"), "{line}");
     let line = problem(json!({ "alpha_timer": "50 us" }));
     assert!(line.contains("or give alpha_update = \"periodic\""), "{line}");
     assert!(Config::read(&json!({ "alpha_timer": "1 us", "alpha_update": "periodic" })).is_ok());

@@ -69,6 +69,35 @@ fn hyperactive_increase_starts_at_the_fifth_consecutive_negative_gradient() {
 }
 
 #[test]
+fn hyperactive_increase_may_follow_increases_below_t_low() {
+    let mut flow = timely(&json!({ "hyper_counts": "increases" }));
+    let steps = rates(&mut *flow, &[40.0, 60.0, 41.0, 42.0, 43.0, 44.0, 45.0]);
+    // The rise to 60 us is a reduction, after which five increases follow.
+    assert_eq!(steps[1..], [378.0, 388.0, 398.0, 408.0, 418.0, 468.0]);
+}
+
+#[test]
+fn one_ack_per_rtt_may_give_a_sample() {
+    let mut flow = timely(&json!({ "segments": { "sampling": "per_rtt" } }));
+    let mut rate = |cumulative, next| {
+        flow.on_ack(&Ack { rtt: Duration::from_micros(10), cumulative, next, ..ACK });
+        flow.gauges()[0].1 / 1e6
+    };
+    // The first ACK, and the first after packet 20.
+    assert_eq!(rate(1, 20), 1260.0);
+    assert_eq!([rate(2, 21), rate(20, 39), rate(21, 40)], [1260.0, 1260.0, 1270.0]);
+}
+
+#[test]
+fn a_window_shrinks_with_the_rate_and_needs_an_ack_per_packet() {
+    let config = Config::read(&json!({ "segments": { "window": "1 BDP" } })).unwrap();
+    // 10 us at 10 Gb/s are 12 500 B, 13 packets of 1000 B; an eighth of that is 2 packets.
+    let allowance = config.controller(&path()).allowance();
+    assert_eq!((allowance.window, allowance.rate), (Bytes(2_000), Some(Rate::from_mbps(1_250))));
+    assert_eq!(config.mechanism(&path().format).acks.every, 1);
+}
+
+#[test]
 fn a_steep_rise_reduces_the_rate_to_the_minimum_or_by_the_limit_of_one_step() {
     let mut flow = timely(&json!({}));
     assert_eq!(rates(&mut *flow, &[60.0, 160.0]).pop(), Some(10.0));
