@@ -63,7 +63,7 @@ impl Bench {
         let graph = graph();
         let Ports { is_awaited, keeps_records, has_telemetry, loss, capacity } = ports;
         let config = config::Config::read(switch).unwrap();
-        let passing = config.passing();
+        let passing = config.passing(config.control_priority);
         let from_host: Vec<bool> =
             graph.links.iter().map(|link| graph.is_from_host(link)).collect();
         let port = |id: usize| {

@@ -213,7 +213,7 @@ impl Scenario {
         Ok(NetworkParts {
             queues: self.queues_by_traffic_class(transport, &traffic, classes),
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
-            passing: self.switch.passing(),
+            passing: self.switch.passing(self.switch.control_priority),
             is_awaited: self.host.flow_limit().is_some()
                 || mechanisms().any(|mechanism| {
                     mechanism.pacing.is_some() || mechanism.credit != CreditUse::None
@@ -241,7 +241,10 @@ impl Scenario {
             if from_host { at_host.build(scale) } else { at_switch.build(scale) }
         };
         let config = PortConfig {
-            passing: *passing,
+            passing: match self.host.control_priority {
+                Some(is_first) if from_host => self.switch.passing(Some(is_first)),
+                _ => *passing,
+            },
             // Pacing, and turns, depend on when the host's port has sent a packet.
             is_awaited: from_host && *is_awaited,
             stamps: from_host && self.host.stamps == Stamps::Wire,

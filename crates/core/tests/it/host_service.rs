@@ -163,6 +163,29 @@ fn a_host_queue_with_priorities_does_not_pass_over_a_flow_between_turns() {
 }
 
 #[test]
+fn acks_may_pass_data_in_the_ports_of_hosts_alone() {
+    // Host 1 sends windows to host 0, and acknowledges a packet of host 0.
+    let scenario = json!({
+        "time_limit": "2 ms",
+        "topology": { "kind": "star", "hosts": 3 },
+        "transport": { "kind": "pfabric", "initial_window": 500, "max_window": 500 },
+        "queue": { "kind": "drop_tail" },
+        "host_queue": { "kind": "drop_tail" },
+        "workload": flows(&[(0.0, 1, 0, 100_000_000), (0.001, 0, 1, 1_000)]),
+    });
+    let ack_delay = |host: Value| {
+        let flows = run(&with(&scenario, json!({ "host": host }))).flows;
+        flows.acked_s[1] - flows.fct_s[1]
+    };
+    let empty = 2e-6 + 2.0 * 40.0 * 8.0 / 10e9;
+    let waited = ack_delay(json!({ "control_priority": true })) - empty;
+    // It waits at most for a packet in transmission at the host, and for one at the switch.
+    assert!((0.0..2.01 * PACKET).contains(&waited), "{waited}");
+    let waited = ack_delay(json!({})) - empty;
+    assert!(waited > 100.0 * PACKET, "{waited}");
+}
+
+#[test]
 fn all_engines_agree_on_hosts_that_serve_flows_in_turn() {
     let switches = [
         json!({}),
@@ -181,7 +204,7 @@ fn all_engines_agree_on_hosts_that_serve_flows_in_turn() {
             "topology": { "kind": "leaf_spine", "leaves": 3, "hosts_per_leaf": 2, "spines": 2 },
             "transport": kind,
             "switch": switch,
-            "host": { "service": "fair" },
+            "host": { "service": "fair", "control_priority": switch["control_priority"].is_null() },
             "workload": flows(&rows),
         });
         run_with_all_engines(&scenario);

@@ -54,6 +54,10 @@ crate::parameters! {
         pub flow_limit: u32 = 2, where |limit| {
             if (1..=1000).contains(limit) { Ok(()) } else { Err("1 to 1000") }
         };
+        /// If true, ACKs and other control packets pass data in strict priority in a host's port, as in the
+        /// NICs of [hpcc19]'s simulator; none: as at switches (`switch.control_priority`). Without effect
+        /// where hosts are routers.
+        pub control_priority: Option<bool> = None;
         /// Time at which a packet gets the timestamp from which its RTT is measured.
         pub stamps: Stamps = Stamps::Handed;
         /// Tick of the timestamp clock; zero for an exact clock.

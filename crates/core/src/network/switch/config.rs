@@ -10,7 +10,8 @@ crate::parameters! {
     /// Buffers of switches, and pause frames to their neighbours.
     pub struct Config {
         /// If true, ACKs and other control packets pass data in strict priority; if false, they wait
-        /// with data, and are paused with it. By default true with `pause`, and otherwise false.
+        /// with data, and are paused with it. By default true with `pause`, and otherwise false. Hosts do
+        /// the same without `host.control_priority`.
         pub control_priority: Option<bool> = None;
         /// Memory that all ports of a switch share. Without it, only the capacity of each port's
         /// queue is a limit.
@@ -103,9 +104,9 @@ fn sixteen_bits() -> Bounds {
 pub const PAUSE_FRAME: Bytes = Bytes(64);
 
 impl Config {
-    /// Returns the packets that pass data.
-    pub fn passing(&self) -> Passing {
-        match (self.control_priority, &self.pause) {
+    /// Returns the packets that pass data at ports with this `control_priority`.
+    pub fn passing(&self, control_priority: Option<bool>) -> Passing {
+        match (control_priority, &self.pause) {
             (Some(true), _) | (None, Some(_)) => Passing::Control,
             (Some(false), Some(_)) => Passing::Frames,
             (Some(false) | None, None) => Passing::None,
