@@ -141,6 +141,25 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W10: TCP Reno in Python, 10 long flows on one link of 10 Gb/s",
         "transport": f"{CONTROLLERS / 'reno.py'}:Reno",
     },
+    "W12": {
+        "name": "W12: HPCC, 800 flows of web search at load 0.5 on a Clos of 320 hosts",
+        "topology": {
+            "kind": "clos",
+            "pods": 5,
+            "host_rate": "100 Gbps",
+            "fabric_rate": "400 Gbps",
+            "core_rate": "400 Gbps",
+        },
+        "packet": {"payload": "1000 B", "header": "90 B", "ack": "88 B"},
+        "transport": {"kind": "hpcc", "base_rtt": "12240 ns"},
+        "switch": {"control_priority": False, "shared_buffer": "32 MB", "pause": {}},
+        "workload": {
+            "kind": "poisson",
+            "load": 0.5,
+            "sizes": {"kind": "empirical", "table": "web_search"},
+            "flows": 800,
+        },
+    },
     "W14": {
         "name": "W14: permutation of 1 MB flows on a fat-tree of 8192 hosts",
         "topology": {"kind": "fat_tree", "k": 32, "rate": "100 Gbps", "delay": "1 us"},
