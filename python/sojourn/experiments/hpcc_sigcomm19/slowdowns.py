@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from sojourn import Figure, Labelled, Run, Scale, Verdict, between, every, metrics, override, plot
+from sojourn.base.units import format_size
 
 from .paper import DCQCN, HPCC, LOSSLESS, PAYLOAD, dcqcn, hpcc, paper
 
@@ -174,21 +175,14 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             is_run = pl.col("scheme").is_in(table["scheme"].unique().to_list())
             points = published.filter(is_run, metric=metric)
         part = table.filter(metric=metric)
-        labels = ("flow size, at deciles of the flows", f"slowdown, {metric}")
+        labels = ("flow size, at deciles of the flows", "slowdown")
         options: Any = {"x": "position", "published": points, "log": True}
         plot.against(panel, part, labels=labels, **options)
-        names = [plot_size(size) for size in sizes["value"]]
+        names = [format_size(float(f"{size:.2g}")) for size in sizes["value"]]
         panel.set_xticks(sizes["position"].to_list(), names, rotation=45, fontsize=8)
+        panel.set_title(metric, loc="right", fontsize=10)
     plot.same_scale(axes)
     plot.one_legend(axes)
-
-
-def plot_size(size: float) -> str:
-    """Return a size with two digits and its unit."""
-    for unit, factor in (("MB", 1e6), ("KB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:.2g} {unit}"
-    return f"{size:.2g} B"
 
 
 def value(table: pl.DataFrame, scheme: str, metric: str, position: int) -> float:
