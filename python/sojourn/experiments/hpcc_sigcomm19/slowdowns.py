@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from sojourn import Figure, Labelled, Run, Scale, Verdict, between, every, metrics, override, plot
-from sojourn.base.units import format_size
 
 from .paper import DCQCN, HPCC, LOSSLESS, PAYLOAD, dcqcn, hpcc, paper
 
@@ -178,7 +177,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         labels = ("flow size, at deciles of the flows", "slowdown")
         options: Any = {"x": "position", "published": points, "log": True}
         plot.against(panel, part, labels=labels, **options)
-        names = [format_size(float(f"{size:.2g}")) for size in sizes["value"]]
+        bounds = [float(f"{size:.2g}") for size in sizes["value"]]
+        names = [metrics.size_buckets(bound)[0].name for bound in bounds]
         panel.set_xticks(sizes["position"].to_list(), names, rotation=45, fontsize=8)
         panel.set_title(metric, loc="right", fontsize=10)
     plot.same_scale(axes)

@@ -37,6 +37,13 @@ BEGIN_S = 1e-3
 AFTER_S = 4e-3
 """Time from the end of the first windows to the end of the run."""
 
+PAPER_FORM = "PowerTCP, paper's form"
+
+all_schemes = schemes | {
+    PAPER_FORM: override(schemes[POWER], {"transport.form": "paper"}),
+}
+"""The schemes of the source, and PowerTCP as the paper defines it."""
+
 QUEUE, RATE = "queue", "throughput"
 DRAINED, LEAST, LATER = "time to a tenth of the peak", "least throughput", "mean queue"
 
@@ -57,6 +64,13 @@ figure = Figure(
         "than the published 4 ms: runs end 4 ms after the time of the first windows, and the mean "
         "queue is that of the last 3 ms. RTTs are base RTTs of 29 µs. A queue that never falls to "
         "a tenth counts as the time to the end of the run.",
+        "In the authors' simulator a new rate is 0.9 of the law's and 0.1 of the reference, which "
+        "is the line rate until the first RTT ends: ten flows then keep the link full, and the "
+        "queue falls later than HPCC's. With the form of the paper, where the moving average "
+        "continues from the present window, it falls first; with a gamma of 1 at the same time as "
+        "HPCC's (0.40 to 0.42 ms). The claims on the paper's form are our own.",
+        "With 255 flows, additive increases of 150 Mb/s add up to 38 Gb/s, those of HPCC to 13 "
+        "Gb/s: a queue remains under PowerTCP in both forms.",
     ),
     panels=(2, 2),
     size=(12, 8),
@@ -90,7 +104,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
                 "time_limit": f"{(BEGIN_S + first_windows_s(fan_in) + AFTER_S) * 1e6:.0f} us",
             },
         )
-        for scheme, change in schemes.items():
+        for scheme, change in all_schemes.items():
             yield {"scheme": scheme, "fan_in": fan_in}, override(shared, change)
 
 
@@ -138,7 +152,8 @@ def least_rate(result: Result) -> metrics.Statistic:
     begin_s = BEGIN_S + drained(result).value
     within = pl.col("time_s").is_between(begin_s, begin_s + 51 * RTT_S)
     counter = samples(result, "transmitted_bytes").filter(within)[::PER_RTT]
-    rates = counter.select(8 * pl.col("value").diff() / pl.col("time_s").diff()).drop_nulls()
+    rate = 8 * pl.col("value").diff() / pl.col("time_s").diff()
+    rates = counter.select(value=rate).drop_nulls()
     if rates.is_empty():
         return metrics.Statistic(float("nan"))
     return metrics.Statistic(float(rates["value"].to_numpy().min()) / HOST_BPS)
@@ -161,8 +176,9 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             table.filter(metric=metric, fan_in=fan_in).with_columns(pl.col("time_s") - BEGIN_S)
             for metric in (QUEUE, RATE)
         )
-        plot.series(column[0], queue, unit="MB", label="queue")
-        options: Any = {"unit": "Gb/s", "label": "throughput of the link"}
+        drawn_as = {PAPER_FORM: PAPER_FORM}
+        plot.series(column[0], queue, unit="MB", label="queue", drawn_as=drawn_as)
+        options: Any = {"unit": "Gb/s", "label": "throughput of the link", "drawn_as": drawn_as}
         plot.series(column[1], rate.drop("high"), **options)
         column[0].set_title(f"{fan_in}-to-1", loc="right", fontsize=10)
         for panel in column:
@@ -173,11 +189,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-def ordered(table: pl.DataFrame, fan_in: int) -> Verdict:
+def ordered(table: pl.DataFrame, fan_in: int, power: str = POWER) -> Verdict:
     """Judge the order of the times to a tenth of the peak."""
     times = {
         scheme: metrics.at(table, scheme=scheme, fan_in=fan_in, metric=DRAINED)
-        for scheme in (POWER, HPCC, DCQCN)
+        for scheme in (power, HPCC, DCQCN)
     }
     return all_at_least(
         {
@@ -188,15 +204,15 @@ def ordered(table: pl.DataFrame, fan_in: int) -> Verdict:
     )
 
 
-def keeps_throughput(table: pl.DataFrame, fan_in: int) -> Verdict:
+def keeps_throughput(table: pl.DataFrame, fan_in: int, power: str = POWER) -> Verdict:
     """Judge the least throughput of PowerTCP, alone and over HPCC's."""
-    power, hpcc = (
-        metrics.at(table, scheme=scheme, fan_in=fan_in, metric=LEAST) for scheme in (POWER, HPCC)
+    share, hpcc = (
+        metrics.at(table, scheme=scheme, fan_in=fan_in, metric=LEAST) for scheme in (power, HPCC)
     )
     return every(
         [
-            at_least(power / hpcc, 1, f"{POWER} over {HPCC}"),
-            at_least(power, 0.85, f"the share of the link under {POWER}"),
+            at_least(share / hpcc, 1, f"{power} over {HPCC}"),
+            at_least(share, 0.85, f"the share of the link under {power}"),
         ]
     )
 
@@ -221,3 +237,13 @@ for fan_in in (10, 255):
     figure.claim(f"{fan_in}-to-1: 1 ms later TIMELY's mean queue is at least 3 times PowerTCP's")(
         partial(shorter_queue, fan_in=fan_in)
     )
+    figure.claim(
+        f"{fan_in}-to-1: in the paper's form PowerTCP's queue falls to a tenth first, then HPCC's, "
+        "then DCQCN's",
+        stated=False,
+    )(partial(ordered, fan_in=fan_in, power=PAPER_FORM))
+    figure.claim(
+        f"{fan_in}-to-1: in the paper's form the least throughput is at least HPCC's, and 85 % of "
+        "the link",
+        stated=False,
+    )(partial(keeps_throughput, fan_in=fan_in, power=PAPER_FORM))

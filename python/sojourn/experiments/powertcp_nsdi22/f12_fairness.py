@@ -13,6 +13,7 @@ from sojourn import (
     Verdict,
     all_at_least,
     all_at_most,
+    looks,
     metrics,
     override,
     plot,
@@ -39,8 +40,8 @@ figure = Figure(
         "paper": {"gap_ms": 100, "length_ms": 500},
     },
     deviations=(
-        "The flows do not end; their senders are in different racks, the receiver's link is the "
-        "bottleneck. Jain's index is that of the throughputs of the flows that have started, in "
+        "The flows do not end; their senders are in racks of other pods, the receiver's link is "
+        "the bottleneck. Jain's index is of the throughputs of the flows that have started, in "
         "intervals of 1 ms. The claims are on its mean from 10 ms after the arrival of a flow to "
         "the next arrival.",
     ),
@@ -52,7 +53,7 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     count = hosts(scale["name"])
-    senders = [count - 1 - number * count // (FLOWS + 1) for number in range(FLOWS)]
+    senders = [count - 1 - number * (count // 2) // FLOWS for number in range(FLOWS)]
     flows = [
         {"source": sender, "target": 0, "start": f"{scale['gap_ms'] * number} ms"}
         for number, sender in enumerate(senders)
@@ -79,7 +80,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
     index = started.group_by("scheme", "seed", "time_s", maintain_order=True).agg(
         value=pl.col("value").sum() ** 2 / (pl.len() * (pl.col("value") ** 2).sum()),
         since_s=pl.col("time_s").first() - pl.col("start_s").max(),
-        arrivals=pl.len(),
+        arrivals=pl.len().cast(pl.Int64),
     )
     settled = index.filter(pl.col("since_s") >= SETTLED_S, pl.col("arrivals") > 1)
     after = settled.group_by("scheme", "seed", "arrivals", maintain_order=True).agg(
@@ -99,11 +100,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     rates = table.filter(metric=RATE).with_columns(flow="flow " + (pl.col("flow") + 1).cast(str))
+    drawn_as = looks.distinct(rates["flow"].unique(maintain_order=True).to_list())
     panels = list(axes.flat)
     names = table["scheme"].unique(maintain_order=True).to_list()
     for panel, scheme in zip(panels, names, strict=False):
         part = rates.filter(scheme=scheme)
-        plot.series(panel, part, by="flow", unit="Gb/s", label="throughput, payload")
+        options: Any = {"by": "flow", "unit": "Gb/s", "drawn_as": drawn_as}
+        plot.series(panel, part, label="throughput, payload", **options)
         panel.set_title(scheme, loc="right", fontsize=10)
         panel.set_ylim(0, 25)
     plot.one_legend(panels[: len(names)])

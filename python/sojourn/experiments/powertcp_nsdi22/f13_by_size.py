@@ -101,7 +101,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     loads = table["load"].unique().sort().to_list()
     for panel, load in zip(axes, loads, strict=False):
-        part = table.filter(load=load)
+        # The plot breaks a name at spaces.
+        names = pl.col("size").str.replace_all(" ", "\u00a0").str.replace("to\u00a0", "to ")
+        part = table.filter(load=load).with_columns(size=names)
         plot.levels(panel, part, group="size", unit="us", label=TAIL)
         panel.set_title(f"load {load:g}", loc="right", fontsize=10)
     for panel in axes[len(loads) :]:

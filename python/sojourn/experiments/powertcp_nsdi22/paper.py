@@ -88,6 +88,6 @@ def hosts(scale: str) -> int:
 
 
 def until_acked(run: Run) -> Run:
-    """Return a run whose FCTs end at the sender, with the last ACK, as in the authors' simulator."""
+    """Return a run whose FCTs end with the last ACK at the sender, as the authors define them."""
     flows = run.result.flows
     return Run(run.labels, run.result.with_flows(flows.with_columns(fct_s=flows["acked_s"])))
