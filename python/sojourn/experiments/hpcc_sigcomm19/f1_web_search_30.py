@@ -12,7 +12,7 @@ figure = slowdowns(
     "web_search",
     0.3,
     smoke={"warm_up": "500 us", "stop": "3 ms"},
-    quick={"warm_up": "2 ms", "stop": "12 ms"},
+    quick={"warm_up": "2 ms", "stop": "7 ms"},
     paper={"warm_up": "2 ms", "stop": "100 ms"},
 )
 

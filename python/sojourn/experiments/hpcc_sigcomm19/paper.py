@@ -38,6 +38,9 @@ LOSSLESS: dict[str, Any] = {
 }
 """Switches with PFC, whose ACKs share the queues of data."""
 
+HOST: dict[str, Any] = {"stamps": "wire"}
+"""Hosts whose NICs stamp departing packets."""
+
 HPCC, DCQCN, TIMELY, DCTCP = "HPCC", "DCQCN+w", "TIMELY+w", "DCTCP"
 """The schemes of the public curves; `+w` is a window that shrinks with the rate."""
 
@@ -91,4 +94,5 @@ star: dict[str, Any] = {
     "name": "Sixteen flows to one host",
     "topology": {"kind": "star", "hosts": SENDERS + 1, "rate": "100 Gbps", "delay": "1 us"},
     "switch": LOSSLESS,
+    "host": HOST,
 }

@@ -8,7 +8,16 @@ import polars as pl
 
 from sojourn import Figure, Labelled, Run, Scale, Verdict, between, every, metrics, override, plot
 
-from .paper import DCQCN, HPCC, LOSSLESS, PAYLOAD, dcqcn, hpcc, paper
+from .paper import (
+    DCQCN,
+    HOST,
+    HPCC,
+    LOSSLESS,
+    PAYLOAD,
+    dcqcn,
+    hpcc,
+    paper,
+)
 
 BASE_RTT_NS = {2: 4_160, 4: 8_200, 6: 12_240}
 """Base RTT by the number of links of a path: propagation both ways, and the transmission of a
@@ -68,6 +77,7 @@ base: dict[str, Any] = {
     },
     "routing": "ecmp",
     "switch": LOSSLESS,
+    "host": HOST,
     "time_limit": "1 s",
 }
 

@@ -36,14 +36,17 @@ figure = Figure(
     source="Figure 5",
     scales={
         "smoke": {"gap_ms": 12, "length_ms": 48},
-        "quick": {"gap_ms": 100, "length_ms": 500},
+        "quick": {"gap_ms": 50, "length_ms": 200},
         "paper": {"gap_ms": 100, "length_ms": 500},
     },
     deviations=(
         "The flows do not end; their senders are in racks of other pods, the receiver's link is "
         "the bottleneck. Jain's index is of the throughputs of the flows that have started, in "
         "intervals of 1 ms. The claims are on its mean from 10 ms after the arrival of a flow to "
-        "the next arrival.",
+        "the next arrival. At `quick` scale arrivals are 50 ms apart.",
+        "TIMELY is as fair as PowerTCP here. Over 80 % of its RTTs are below T_low, 50 µs, where "
+        "all flows increase alike, and the rest lead to decreases in proportion to the rate, which "
+        "together converge to equal rates.",
     ),
     panels=(2, 3),
     size=(15, 8),

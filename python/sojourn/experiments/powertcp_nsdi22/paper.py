@@ -20,7 +20,8 @@ paper = Paper(
     ),
     deviations=(
         "The parameters of TIMELY and DCQCN are those of HPCC's simulator for hosts of 100 Gb/s, "
-        "with rates in proportion to 25 Gb/s; the authors' are not known to us.",
+        "with rates in proportion to 25 Gb/s; the authors' are not known to us. DCTCP, which no "
+        "claim concerns, is not shown.",
         "The claims are recalled from the paper without its numbers, except where a percentage is "
         "stated: they are orders and wide bounds. The published curves are not drawn.",
     ),
@@ -55,12 +56,10 @@ base: dict[str, Any] = {
     },
     "routing": "ecmp",
     "switch": hpcc19.LOSSLESS | {"shared_buffer": "4 MB"},
+    "host": hpcc19.HOST,
 }
 
 COMMON = {"base_rtt": f"{BASE_RTT_NS} ns", "min_rate": "100 Mbps"}
-
-PRIORITY = {"switch.control_priority": True}
-"""Switches in which ACKs have priority."""
 
 schemes: dict[str, dict[str, Any]] = {
     POWER: {
@@ -72,7 +71,7 @@ schemes: dict[str, dict[str, Any]] = {
         "packet": hpcc19.TELEMETRY,
     },
     HPCC: hpcc19.hpcc(BASE_RTT_NS, max_stage=5, min_rate="100 Mbps"),
-    DCQCN: hpcc19.dcqcn(0.25, min_rate="100 Mbps") | PRIORITY,
+    DCQCN: hpcc19.dcqcn(0.25, min_rate="100 Mbps") | {"switch.control_priority": True},
 }
 
 
