@@ -16,7 +16,7 @@ figure = slowdowns(
     0.5,
     smoke={"warm_up": "500 us", "stop": "2 ms"},
     quick={"warm_up": "2 ms", "stop": "7 ms"},
-    paper={"warm_up": "2 ms", "stop": "100 ms"},
+    paper={"warm_up": "2 ms", "stop": "50 ms"},
 )
 
 

@@ -10,7 +10,7 @@ figure = slowdowns(
     0.3,
     smoke={"warm_up": "200 us", "stop": "600 us"},
     quick={"warm_up": "2 ms", "stop": "4 ms"},
-    paper={"warm_up": "2 ms", "stop": "100 ms"},
+    paper={"warm_up": "2 ms", "stop": "20 ms"},
 )
 
 # At other scales an interval of a p99 is wider than 5 %.

@@ -100,8 +100,9 @@ def slowdowns(number: int, sizes: str, load: float, **arrivals: dict[str, str]) 
             "Bins contain 10 % of the flows each, by size, and are placed at their upper end; the "
             "authors' have 5 %. Percentiles are means over the seeds.",
             "The authors' runs last 0.1 s, and contain the flows that finish by then. Ours have a "
-            "warm-up and a last arrival, after which all flows finish. The scale `quick` has 80 "
-            "hosts, with as many uplinks per host. Published curves (hollow) are read off the "
+            "warm-up of 2 ms, and end when all flows have finished. Flows arrive for 50 ms (web "
+            "search) or 20 ms at the scale `paper`, for 7 or 4 ms at `quick`, which has 80 hosts, "
+            "with as many uplinks per host. Published curves (hollow) are read off the public "
             "plots, within 2 %; points hidden by other curves are missing.",
         ),
         panels=(1, 3),
