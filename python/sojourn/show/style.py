@@ -68,6 +68,9 @@ LOOKS = {
     "bytessent": Look(GREEN, "^"),
     "flowsize": Look(RED, "s"),
     "remainingflowsize": Look(YELLOW, "*"),
+    "homa": Look(BLUE, "o"),
+    "phost": Look(RED, "^"),
+    "pias": Look(GREEN, "s"),
     "pdq at best": Look(SKY, ".", ":"),
     "rto 2 rtt": Look(SKY, "o"),
     "rto 3 rtt": Look(YELLOW, "*"),
@@ -76,6 +79,7 @@ LOOKS = {
     "rto 20 rtt": Look(PURPLE, "v"),
     "first hop": Look(BLUE, "o"),
     "last hop": Look(ORANGE, "s"),
+    "load 0.5": Look(SKY, "v"),
     "load 0.6": Look(BLUE, "o"),
     "load 0.8": Look(RED, "s"),
     "web search": Look(BLUE, "o"),
@@ -119,6 +123,13 @@ LOOKS = {
     "10 sessions": Look(SKY, "o"),
     "40 sessions": Look(ORANGE, "s"),
     "100 sessions": Look(PURPLE, "^"),
+    "1 priority": Look(RED, "^"),
+    "2 priorities": Look(ORANGE, "D"),
+    "4 priorities": Look(SKY, "v"),
+    "7 priorities": Look(BLUE, "o"),
+    "tor to aggregation": Look(SKY, "v"),
+    "aggregation to tor": Look(ORANGE, "D"),
+    "tor to host": Look(BLUE, "o"),
 }
 
 STYLE: Any = {

@@ -231,13 +231,17 @@ ACK_BETWEEN_RACKS_S, ACK_WITHIN_RACK_S = 5.88e-6, 5.464e-6
 """Delay of an ACK, or of any packet without payload, on an idle network."""
 
 
-def at_sender(run: Run) -> Run:
+def at_sender(
+    run: Run,
+    between_racks_s: float = ACK_BETWEEN_RACKS_S,
+    within_rack_s: float = ACK_WITHIN_RACK_S,
+) -> Run:
     """Return a run with FCTs at the sender, as the authors define them: until the last ACK arrives.
 
     Ideals have no ACKs; their FCTs include the delay of an ACK on an idle network.
     """
     is_within_rack = pl.col("source") // HOSTS_PER_RACK == pl.col("target") // HOSTS_PER_RACK
-    ack_delay = pl.when(is_within_rack).then(ACK_WITHIN_RACK_S).otherwise(ACK_BETWEEN_RACKS_S)
+    ack_delay = pl.when(is_within_rack).then(within_rack_s).otherwise(between_racks_s)
     acked_s = pl.coalesce("acked_s", pl.col("fct_s") + ack_delay).alias("acked_s")
     flows = run.result.flows.with_columns(acked_s, pl.col("ideal_fct_s") + ack_delay)
     flows = flows.with_columns(fct_s=pl.col("acked_s"))
