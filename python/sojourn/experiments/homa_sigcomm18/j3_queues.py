@@ -23,8 +23,8 @@ figure = Figure(
         "Means are over time and over all ports of a place, from the end of the warm-up to the "
         "last arrival; maxima are the largest of all these ports in the whole run, and their means "
         "over seeds. The packet in transmission does not count.",
-        "Dotted lines are the bounds of the claims about queues from ToRs to hosts; the dashed one "
-        "is the largest published maximum, from memory.",
+        "Dotted lines are the bounds of the claims; the dashed line is the largest published "
+        "maximum from ToRs to hosts, from memory.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -70,11 +70,14 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, metric, bound in zip(axes, (MEAN, MAXIMUM), (20, 200), strict=True):
+    bounds_kb = {MEAN: {DOWNLINK: 20, UPLINK: 3}, MAXIMUM: {DOWNLINK: 200}}
+    for panel, (metric, bounds) in zip(axes, bounds_kb.items(), strict=True):
         part = table.filter(metric=metric)
         label = f"{metric} queue length"
         plot.levels(panel, part, group="workload", by="place", unit="KB", label=label)
-        panel.axhline(bound, color=looks.BLACK, linestyle=":", linewidth=1)
+        for port, bound in bounds.items():
+            colour = looks.look(port).colour
+            panel.axhline(bound, color=colour, linestyle=":", linewidth=1)
         if published is not None and metric == MAXIMUM:
             height = metrics.at(published, metric=metric) / 1e3
             panel.axhline(height, color=looks.GREY, linestyle="--", linewidth=1)

@@ -114,7 +114,7 @@ SHARES = (*range(5, 95, 10), 94.5, 99.5)
 
 LENGTHS: dict[str, dict[str, float]] = {
     "smoke": {"W1": 0.05, "W2": 0.05, "W3": 0.1, "W4": 1, "W5": 2},
-    "quick": {"W1": 0.5, "W2": 1, "W3": 4, "W4": 15, "W5": 30},
+    "quick": {"W1": 0.2, "W2": 0.4, "W3": 2, "W4": 10, "W5": 20},
     "paper": {"W1": 5, "W2": 10, "W3": 50, "W4": 375, "W5": 200},
 }
 """Lengths of arrivals in milliseconds by scale."""
@@ -226,10 +226,10 @@ def along_sizes(axes: Any, table: pl.DataFrame, workload: str, label: str, **opt
     part = table.filter(pl.col("workload") == workload, pl.col("share").is_not_nan())
     plot.against(axes, part, x="share", labels=("", label), log=True, **options)
     edges = WORKLOADS[workload].edges
-    axes.set_xticks((*range(10, 100, 20), 99), [size_name(edges[at]) for at in (0, 2, 4, 6, 8, 9)])
-    axes.set_xlim(0, 100)
+    axes.set_xticks(range(10, 100, 20), [size_name(edge) for edge in edges[:9:2]])
+    axes.set_xlim(0, 102)
     axes.set_ylim(bottom=0.95)
-    axes.set_xlabel(f"{workload}: message size at 10, 30, … 90 and 99 % of messages (B)")
+    axes.set_xlabel(f"{workload}: message size at 10, 30, … 90 % of messages (B)")
 
 
 def size_name(size: float) -> str:

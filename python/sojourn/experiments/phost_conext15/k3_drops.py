@@ -94,7 +94,6 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         values="{:.2f}",
         **common,
     )
-    axes[1].set_ylim(bottom=0)
     plot.one_legend(axes)
 
 
