@@ -61,6 +61,22 @@ def test_a_sample_keeps_the_slowest_and_counts_every_flow(result: Result) -> Non
     assert flow_blocks.sample(rows, None)[0].height == rows.height
 
 
+def test_the_density_counts_every_flow_in_its_cell(result: Result) -> None:
+    rows = flow_blocks.rows(result)
+    grid, cells = flow_blocks.density(rows)
+    logs = rows["size_bytes"].log10()
+    assert grid["x"] == [logs.min(), logs.max()]
+    assert cells["count"].sum() == rows.height
+    assert cells["cell"].is_sorted()
+    assert cells["cell"].is_unique().all()
+    assert cells["cell"].is_between(0, grid["across"] * grid["down"] - 1).all()
+    slowest = rows.sort("slowdown").row(-1, named=True)
+    # The first row of cells has the slowest flow.
+    first = cells.row(0, named=True)
+    assert first["cell"] < grid["across"]
+    assert first["cause"] == slowest["cause"]
+
+
 def test_unfinished_flows_have_no_cause() -> None:
     (result,) = run_many([SCENARIO | {"time_limit": "2 ms"}])
     rows = flow_blocks.rows(result)

@@ -33,7 +33,11 @@ LOSSY = SCENARIO | {
     "queue": {"kind": "drop_tail", "capacity": "30 KB"},
 }
 
+MOST = {"sample": 100}
+"""Flows of a page, if not all."""
+
 PAGES = {
+    "sample": ["one"],
     **{name: [name] for name in ("one", "plain", "ideal", "unfinished", "fat tree", "recorded")},
     "two": ["one", "swift"],
     "different": ["one", "other flows"],
@@ -66,7 +70,7 @@ def pages(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory) 
     files = {name: folder / f"{name}.html" for name in PAGES}
     for name, schemes in PAGES.items():
         runs = [Run({"scheme": scheme}, results[scheme]) for scheme in schemes]
-        page.write(runs, files[name], source=f"{name}.toml")
+        page.write(runs, files[name], source=f"{name}.toml", most=MOST.get(name))
     return files
 
 
@@ -105,6 +109,36 @@ def test_flows_have_the_colours_of_their_causes(pages: dict[str, Path], open_pag
     shown.page.get_by_role("button", name="cross-traffic queueing").click()
     shown.page.wait_for_timeout(50)
     # The median line and the ring of the open flow have other colours.
+    assert shown.page.evaluate(COLOURED, RED) == 0
+
+
+def test_the_density_of_all_flows_stands_behind_a_sample(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["sample"])
+    assert "density of all flows; 100 of 400 flows are shown" in shown("document.body.textContent")
+    (grid,) = shown("shown.cloud.grids.map(({ cells }) => [...cells.columns.count])")
+    assert sum(grid) == 400
+    sampled = shown("[...shown.cloud.flow]")
+    others = results["one"].flows.filter(~pl.col("flow").is_in(sampled))
+    places = others.select("size_bytes", "slowdown").rows()
+    is_drawn = """(places) => {
+      const { chart } = shown.flowsFrame;
+      const pixels = places.map(([size, slowdown]) => [
+        chart.valToPos(size, "x", true), chart.valToPos(slowdown, "y", true),
+      ]);
+      const colours = ([x, y]) => {
+        const { data } = chart.ctx.getImageData(Math.floor(x) - 1, Math.floor(y) - 1, 3, 3);
+        return new Set(new Uint32Array(data.buffer));
+      };
+      const [empty] = colours([chart.bbox.left + 3, chart.bbox.top + 3]);
+      return pixels.filter((pixel) => colours(pixel).difference(new Set([empty])).size).length;
+    }"""
+    drawn = shown.page.evaluate(is_drawn, [list(place) for place in places])
+    assert drawn == len(places)
+    for button in shown.page.locator(".legend button").all():
+        button.click()
+    shown.page.wait_for_timeout(50)
     assert shown.page.evaluate(COLOURED, RED) == 0
 
 

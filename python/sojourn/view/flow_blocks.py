@@ -27,6 +27,12 @@ SLOWEST_SHARE = 0.1
 BINS_PER_DECADE = 2
 """Size bins of a sample per factor of ten."""
 
+GRID = {"across": 512, "down": 384}
+"""Cells of the density of all flows, over the logarithms of size and slowdown."""
+
+RIM, LEAST_SLOWDOWN = 1.25, 1.5
+"""Slowdown at which unfinished flows stand, over the largest one, which counts as this at least."""
+
 MEDIAN_BINS_PER_DECADE, LEAST_FOR_MEDIAN = 6, 10
 """Size bins of the line of medians, and the fewest flows in one."""
 
@@ -85,6 +91,39 @@ def sample(flows: pl.DataFrame, most: int | None) -> tuple[pl.DataFrame, float]:
     # The sample of a run is always the same.
     chosen[np.random.default_rng(0).choice(others, count, replace=False)] = True
     return flows.filter(pl.col("is_slow") | pl.Series(chosen)), len(others) / count
+
+
+def rim(flows: pl.DataFrame) -> float:
+    """Return the slowdown at which unfinished flows stand."""
+    return RIM * max(_value(flows["slowdown"].max()) or 0, LEAST_SLOWDOWN)
+
+
+def density(flows: pl.DataFrame) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Return the axes of a grid of all flows, and its cells that have flows.
+
+    `cell` is the number of a cell, row by row from the largest slowdown; `count` the number of its
+    flows; and `cause` that of most of them. The axes are decimal logarithms.
+    """
+    slowdown = pl.when(outcome="finished").then("slowdown").otherwise(rim(flows))
+    logs = flows.select("cause", x=pl.col("size_bytes").log10(), y=slowdown.log10())
+    axes = {}
+    for axis in ("x", "y"):
+        least, most = logs.select(least=pl.min(axis), most=pl.max(axis)).row(0)
+        # Equal flows are in the first cell.
+        axes[axis] = [least, most if most > least else least + 1]
+
+    def place(axis: str, cells: int) -> pl.Expr:
+        least, most = axes[axis]
+        share: pl.Expr = (pl.col(axis) - least) / (most - least)
+        return (share * cells).floor().clip(0, cells - 1)
+
+    across, down = GRID.values()
+    cell = ((down - 1 - place("y", down)) * across + place("x", across)).cast(pl.Int64)
+    counts = logs.group_by(cell=cell, cause="cause").len("count").sort("cell", "count", "cause")
+    cells = counts.group_by("cell", maintain_order=True).agg(
+        pl.col("count").sum().cast(pl.Int64), pl.col("cause").last().cast(pl.Int64)
+    )
+    return {**GRID, **axes}, cells
 
 
 def block(flows: pl.DataFrame) -> str:

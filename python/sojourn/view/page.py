@@ -14,7 +14,7 @@ from sojourn.explain import tables
 from sojourn.runs.results import Run
 from sojourn.view import flow_blocks, network_blocks, pair_blocks, recordings
 from sojourn.view.flow_blocks import SCHEME
-from sojourn.web import sheet
+from sojourn.web import columns, sheet
 
 SCRIPTS = (
     *("state.js", "flows.js", "breakdown.js", "pairs.js", "flow.js"),
@@ -53,7 +53,11 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
         heads.append({**_run(run), "flows": counts[index], "weight": weight})
     pairs = {"groups": pair_blocks.groups(runs), "medians": medians[0]} if are_pairs else None
     if not are_pairs:
-        heads = [head | {"medians": line} for head, line in zip(heads, medians, strict=True)]
+        for index, (head, table) in enumerate(zip(heads, rows, strict=True)):
+            head |= {"medians": medians[index], "rim": flow_blocks.rim(table)}
+            if head["weight"] > 1:
+                head["density"], cells = flow_blocks.density(table)
+                blocks[f"density{index}"] = columns.pack(cells)
     if len(runs) == 1:
         heads[0]["name"] = _transport(runs[0])
     for index, run in enumerate(runs):

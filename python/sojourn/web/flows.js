@@ -6,11 +6,21 @@
  * @property {Numbers} size
  * @property {Float64Array} value
  * @property {Numbers} cause index in `causes`
- * @property {Float64Array} weight how many flows a row counts
+ * @property {Numbers} weight how many flows a row counts
  * @property {(row: number) => string} text
  * @property {(row: number, time: [number, number]) => boolean} isDuring true if in progress then
  * @property {{name: string, colour: string}[]} causes
+ * @property {Grid[]} grids densities of all flows, if the cloud has only a sample of them
  * @property {{name: string, colour: string, range: [number, number], rule: number}} up vertical axis
+ */
+
+/**
+ * @typedef {object} Grid
+ * @property {number} across number of cells
+ * @property {number} down
+ * @property {[number, number]} x decimal logarithms of the ends of the axis
+ * @property {[number, number]} y
+ * @property {Table} cells `cell`, row by row from the top, `count` of flows and `cause` of most of them
  */
 
 const MOST_POINTS = 6000;
@@ -31,18 +41,16 @@ const causesOf = (head) => [
  * @param {any} head
  * @param {any} run its part of the head
  * @param {Table} table
+ * @param {Table | null} cells of the density of all flows, if the table is a sample
  * @returns {Cloud}
  */
-function slowdownCloud(head, run, table) {
+function slowdownCloud(head, run, table, cells) {
   const { flow, size_bytes: size, fct_s: fct, ideal_fct_s: ideal, cause, outcome } = table.columns;
   const value = fct.map((/** @type {number} */ time, /** @type {number} */ row) => time / ideal[row]);
   const isFinished = (/** @type {number} */ row) => outcome[row] === "finished";
-  let most = 1.5;
-  for (let row = 0; row < table.rows; row += 1) if (value[row] > most) most = value[row];
-  const top = most * 1.4;
   // Unfinished flows stand on the upper rim.
   const shown = value.map((/** @type {number} */ one, /** @type {number} */ row) =>
-    isFinished(row) ? one : most * 1.25,
+    isFinished(row) ? one : run.rim,
   );
   const causes = causesOf(head);
   return {
@@ -53,7 +61,8 @@ function slowdownCloud(head, run, table) {
     causes,
     weight: weightsOf(run, table),
     isDuring: duringOf(table),
-    up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, top], rule: 1 },
+    grids: cells ? [{ ...run.density, cells }] : [],
+    up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, run.rim * 1.12], rule: 1 },
     text: (row) =>
       [
         nameOfFlow(table, row),
@@ -89,6 +98,12 @@ function bothClouds(head, clouds) {
       name: run.name,
       colour: RUN_COLOURS[index],
     })),
+    grids: clouds.flatMap((one, index) =>
+      one.grids.map((grid) => {
+        const columns = { ...grid.cells.columns, cause: grid.cells.columns.cause.map(() => index) };
+        return { ...grid, cells: { ...grid.cells, columns } };
+      }),
+    ),
     isDuring: (row, time) =>
       row < lengths[0] ? one.isDuring(row, time) : two.isDuring(row - lengths[0], time),
     up: { ...one.up, range: [0.9, Math.max(one.up.range[1], two.up.range[1])] },
@@ -153,7 +168,10 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     colours,
     medians.size.length ? "line: median" : "",
     recorded.size ? "○ recorded packet by packet" : "",
-    run.weight > 1 ? `${number(cloud.flow.length)} of ${number(run.flows)} flows are shown` : "",
+    run.weight > 1
+      ? `${cloud.grids.length ? "density of all flows; " : ""}${number(cloud.flow.length)} of ` +
+        `${number(run.flows)} flows are shown`
+      : "",
   ]
     .filter(Boolean)
     .join("; ");
@@ -176,6 +194,7 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     y: rows.map((row) => cloud.value[row]),
   });
 
+  const drawGrids = gridLayer(cloud, () => hidden);
   const drawCloud = cloudLayer(
     cloud,
     logs,
@@ -190,6 +209,7 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     layers: () => {
       const open = rowOf.get(chosen.flow ?? -1);
       return [
+        drawGrids,
         drawCloud,
         ruleLayer({ y: cloud.up.rule, colour: "--ink", dash: [5, 4] }),
         ...haloed({ x: medians.size, y: medians.slowdown }),
@@ -269,6 +289,59 @@ const haloed = (line) => [
 ];
 
 /**
+ * Returns true if the densities of all flows are shown, which cannot be filtered by time.
+ * @param {Cloud} cloud
+ */
+const showsGrids = (cloud) => cloud.grids.length > 0 && !(chosen.isOnlyThen && chosen.time);
+
+/**
+ * Returns a layer with the densities of all flows.
+ * @param {Cloud} cloud
+ * @param {() => Set<string>} hidden names of causes
+ * @returns {Layer}
+ */
+function gridLayer(cloud, hidden) {
+  let key = "";
+  /** @type {OffscreenCanvas[]} */
+  let pictures = [];
+  return (pen) => {
+    if (!showsGrids(cloud)) return;
+    const places = cloud.grids.map(({ across, down, x, y }) => {
+      const [left, right] = x.map((log) => pen.x(10 ** log));
+      const [bottom, top] = y.map((log) => pen.y(10 ** log));
+      // Cells smaller than those of the picture are added up.
+      const joined = (/** @type {number} */ size) => Math.max(Math.ceil((CELL * pen.ratio) / size), 1);
+      const [width, height] = [(right - left) / across, (bottom - top) / down];
+      return { left, top, width, height, wide: joined(width), high: joined(height) };
+    });
+    const sizes = places.flatMap(({ wide, high }) => [wide, high]);
+    const own = [document.documentElement.dataset.theme, ...sizes, ...hidden()].join();
+    if (own !== key) {
+      pictures = cloud.grids.map(({ across, down, cells: { rows, columns } }, index) => {
+        const { wide, high } = places[index];
+        const shape = /** @type {[number, number]} */ ([Math.ceil(across / wide), Math.ceil(down / high)]);
+        const shown = Uint32Array.from({ length: rows }, (_, row) => row).filter(
+          (row) => !hidden().has(cloud.causes[columns.cause[row]].name),
+        );
+        const cellOf = (/** @type {number} */ row) => {
+          const cell = columns.cell[row];
+          return Math.floor(cell / across / high) * shape[0] + Math.floor((cell % across) / wide);
+        };
+        return densityOf({ ...cloud, cause: columns.cause, weight: columns.count }, shape, shown, cellOf);
+      });
+      key = own;
+    }
+    const { context } = pen;
+    context.imageSmoothingEnabled = false;
+    context.globalAlpha = 1;
+    places.forEach(({ left, top, width, height, wide, high }, index) => {
+      const picture = pictures[index];
+      context.drawImage(picture, left, top, picture.width * wide * width, picture.height * high * height);
+    });
+  };
+}
+
+/**
  * Returns a layer with points; of many, with cells in the colour of the cause that most flows of
  * the cell have, and the opacity of their number.
  * @param {Cloud} cloud
@@ -317,8 +390,16 @@ function cloudLayer(cloud, logs, range, hidden) {
       const across = (/** @type {number} */ row) => (x[row] - left) / (right - left);
       const down = (/** @type {number} */ row) => (high - y[row]) / (high - low);
       const some = rows.subarray(0, count);
-      picture = count > MOST_POINTS ? densityOf(pen, cloud, some, across, down) : null;
-      if (!picture) drawPoints(pen, cloud, some, across, down);
+      picture = null;
+      if (count > MOST_POINTS && !showsGrids(cloud)) {
+        const side = CELL * pen.ratio;
+        const [wide, high] = [Math.ceil(pen.width / side), Math.ceil(pen.height / side)];
+        picture = densityOf(cloud, [wide, high], some, (row) => {
+          const cell = Math.min(Math.floor(across(row) * wide), wide - 1);
+          return Math.min(Math.floor(down(row) * high), high - 1) * wide + cell;
+        });
+      }
+      if (count <= MOST_POINTS) drawPoints(pen, cloud, some, across, down);
       key = own;
     }
     if (!picture) return;
@@ -349,25 +430,23 @@ function drawPoints(pen, cloud, rows, across, down) {
 }
 
 /**
- * Returns a picture with a pixel for each cell.
- * @param {Pen} pen @param {Cloud} cloud @param {Uint32Array} rows
- * @param {(row: number) => number} across @param {(row: number) => number} down
+ * Returns a picture with a pixel for each cell, in the colour of the cause that most flows of its rows have.
+ * @param {Pick<Cloud, "causes" | "cause" | "weight">} cloud
+ * @param {[number, number]} shape
+ * @param {Uint32Array} rows
+ * @param {(row: number) => number} cellOf
  */
-function densityOf(pen, cloud, rows, across, down) {
-  const side = CELL * pen.ratio;
-  const [width, height] = [Math.ceil(pen.width / side), Math.ceil(pen.height / side)];
-  const kinds = cloud.causes.length;
+function densityOf({ causes, cause, weight }, [width, height], rows, cellOf) {
+  const kinds = causes.length;
   const counts = new Float32Array(width * height * kinds);
   const sums = new Float32Array(width * height);
   for (const row of rows) {
-    const x = Math.min(Math.floor(across(row) * width), width - 1);
-    const y = Math.min(Math.floor(down(row) * height), height - 1);
-    const cell = y * width + x;
-    counts[cell * kinds + cloud.cause[row]] += cloud.weight[row];
-    sums[cell] += cloud.weight[row];
+    const cell = cellOf(row);
+    counts[cell * kinds + cause[row]] += weight[row];
+    sums[cell] += weight[row];
   }
   const most = Math.log1p(ends(sums)[1]);
-  const colours = cloud.causes.map((cause) => rgbOf(colour(cause.colour)));
+  const colours = causes.map((one) => rgbOf(colour(one.colour)));
   const picture = new ImageData(width, height);
   for (let cell = 0; cell < sums.length; cell += 1) {
     if (sums[cell] === 0) continue;

@@ -24,6 +24,7 @@ function ratioCloud(head, [one, two]) {
     causes,
     weight: weightsOf(head.runs[0], one),
     isDuring: duringOf(one),
+    grids: [],
     up: {
       name: `FCT under ${second} / FCT under ${first}`,
       colour: "--ink",

@@ -40,6 +40,11 @@ content.append(panels);
 const tables = await Promise.all(
   head.runs.map((/** @type {any} */ _, /** @type {number} */ index) => readTable(`flows${index}`)),
 );
+const grids = await Promise.all(
+  head.runs.map((/** @type {any} */ _, /** @type {number} */ index) =>
+    hasBlock(`density${index}`) ? readTable(`density${index}`) : null,
+  ),
+);
 const recorded = new Set(
   head.runs.flatMap((/** @type {any} */ run) => run.recorded.map((/** @type {any} */ entry) => entry.flow)),
 );
@@ -68,7 +73,7 @@ function addAllFlows() {
     addChanges(panels, head, cloud, tables);
     return added;
   }
-  const clouds = tables.map((table, index) => slowdownCloud(head, head.runs[index], table));
+  const clouds = tables.map((table, index) => slowdownCloud(head, head.runs[index], table, grids[index]));
   const [run] = head.runs;
   const byCause = run.hasBreakdown ? "coloured by the largest part of the time beyond the ideal FCT" : "";
   const added =
