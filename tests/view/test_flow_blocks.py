@@ -7,9 +7,9 @@ import pytest
 
 from sojourn.analysis import breakdown, metrics
 from sojourn.analysis.breakdown import PARTS
-from sojourn.runs.results import Result
+from sojourn.runs.results import Result, Run
 from sojourn.runs.runner import run_many
-from sojourn.view import flow_blocks
+from sojourn.view import flow_blocks, page
 
 SIZES = {"kind": "empirical", "table": "web_search"}
 
@@ -75,6 +75,16 @@ def test_the_density_counts_every_flow_in_its_cell(result: Result) -> None:
     first = cells.row(0, named=True)
     assert first["cell"] < grid["across"]
     assert first["cause"] == slowest["cause"]
+
+
+def test_a_page_of_a_hundred_thousand_flows_has_at_most_3_mb() -> None:
+    # Takes some seconds, since the size depends on how much real flows have in common.
+    sizes = {"kind": "bounded_pareto", "shape": 1.1, "min": "1 KB", "max": "100 KB"}
+    workload = SCENARIO["workload"] | {"flows": 110_000, "sizes": sizes}
+    (result,) = run_many([SCENARIO | {"workload": workload, "record": {}}])
+    text = page.render([Run({"scheme": "dctcp"}, result)], source="many.toml")
+    assert page.MOST_FLOWS == 100_000
+    assert 1_500_000 < len(text) < 3_000_000
 
 
 def test_unfinished_flows_have_no_cause() -> None:

@@ -142,6 +142,61 @@ def test_the_density_of_all_flows_stands_behind_a_sample(
     assert shown.page.evaluate(COLOURED, RED) == 0
 
 
+def test_many_flows_are_drawn_as_one_picture(tmp_path: Path, open_page: Opener) -> None:
+    sizes = {"kind": "bounded_pareto", "shape": 1.1, "min": "1 KB", "max": "100 KB"}
+    workload = SCENARIO["workload"] | {"flows": 20_000, "sizes": sizes}
+    many = SCENARIO | {"model": "srpt", "workload": workload}
+    run = Run({"scheme": "srpt"}, run_many([many])[0])
+    counts = """(async () => {
+      const { prototype } = CanvasRenderingContext2D;
+      const calls = { fillRect: 0, drawImage: 0 };
+      for (const name of Object.keys(calls)) {
+        const original = prototype[name];
+        prototype[name] = function (...given) {
+          calls[name] += this === shown.flowsFrame.chart.ctx;
+          return original.apply(this, given);
+        };
+      }
+      shown.flowsFrame.draw();
+      await new Promise((done) => setTimeout(done, 100));
+      return calls;
+    })()"""
+    for most in (None, 100):
+        page.write([run], tmp_path / "many.html", source="many.toml", most=most)
+        calls = opened(open_page, tmp_path / "many.html")(counts)
+        assert calls["drawImage"] == 1
+        assert calls["fillRect"] <= 110, "the points of the sample, and the background"
+
+
+def test_two_fingers_zoom_where_they_are(pages: dict[str, Path], open_page: Opener) -> None:
+    shown = opened(open_page, pages["one"], width=420)
+    ranges = """["x", "y"].map((axis) => shown.flowsFrame.range[axis].map(Math.log10))"""
+    box = shown(
+        "(({ x, y, width, height }) => ({ x, y, width, height }))"
+        "(shown.flowsFrame.chart.over.getBoundingClientRect())"
+    )
+    centre = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    fingers = shown.page.context.new_cdp_session(shown.page)
+
+    def touch(kind: str, *distances: float) -> None:
+        points = [
+            {"x": centre[0] + apart, "y": centre[1], "id": int(apart > 0)}
+            for distance in distances
+            for apart in (-distance, distance)
+        ]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    before = shown(ranges)
+    touch("touchStart", 30)
+    for distance in (40, 50, 60):
+        touch("touchMove", distance)
+    touch("touchEnd")
+    for (low, high), (new_low, new_high) in zip(before, shown(ranges), strict=True):
+        assert (high - low) / (new_high - new_low) == pytest.approx(2, rel=0.1)
+        assert low < new_low < new_high < high
+    shown.check()
+
+
 def test_bars_and_table_state_what_python_computes(
     pages: dict[str, Path], results: dict[str, Result], open_page: Opener
 ) -> None:
