@@ -98,6 +98,8 @@ pub enum Kind {
     Return,
     /// Notifies routers of the end of the flow.
     Fin,
+    /// Header of a data packet whose payload a queue has cut off.
+    Trimmed,
     /// PFC: pause data on the link that leads to the sender of the frame.
     Pause,
     /// PFC: resume data.
@@ -105,9 +107,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns true for a control packet, which PFC never pauses and strict priority serves first.
+    /// Returns true for a control packet, which PFC never pauses and strict priority serves first. A trimmed
+    /// packet counts as data.
     pub fn is_control(self) -> bool {
-        !matches!(self, Self::Data | Self::Datagram)
+        !matches!(self, Self::Data | Self::Datagram | Self::Trimmed)
     }
 
     /// Returns true for a packet on the reverse path.

@@ -422,9 +422,16 @@ impl Network {
         let now = scheduler.now();
         let port = &mut self.ports[link as usize];
         let started = port.serve(now, &mut self.outbox.rejects);
-        while let Some(packet) = self.outbox.rejects.pop() {
+        while let Some(packet) = self.outbox.rejects.dropped.pop() {
             self.ports[link as usize].record_reject(&packet);
             self.discard(&packet, link, scheduler);
+        }
+        while let Some(cut) = self.outbox.rejects.trimmed.pop() {
+            self.ports[link as usize].on_drop(&cut);
+            self.release(&cut, link, scheduler);
+            if let Some(records) = &mut self.records {
+                records.trim(&cut, link, now);
+            }
         }
         if let Some((packet, transmission)) = started {
             self.release(&packet, link, scheduler);

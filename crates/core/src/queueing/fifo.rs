@@ -66,6 +66,11 @@ impl PacketFifo {
         self.packets.front()
     }
 
+    /// Returns the last packet.
+    pub fn last(&self) -> Option<&Packet> {
+        self.packets.back()
+    }
+
     /// Returns the backlog.
     pub fn backlog(&self) -> Backlog {
         self.backlog

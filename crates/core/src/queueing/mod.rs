@@ -15,7 +15,7 @@ pub use priority_counts::PriorityCounts;
 
 use crate::base::random::Random;
 use crate::base::units::{Bytes, Rate, Time};
-use crate::model::packet::{FlowNumber, Packet};
+use crate::model::packet::{FlowNumber, Kind, Packet};
 
 /// Queue of one port. Its kind determines the cost of a hop.
 pub enum PortQueue {
@@ -91,6 +91,8 @@ pub struct Context<'a> {
     pub random: &'a mut Random,
     /// Packets that the queue has dropped.
     pub dropped: &'a mut Vec<Packet>,
+    /// Packets that the queue has trimmed, as they were, but with the bytes that were cut off.
+    pub trimmed: &'a mut Vec<Packet>,
     /// Number of packets that the port has marked.
     pub marks: &'a mut u64,
 }
@@ -99,6 +101,14 @@ impl Context<'_> {
     /// Marks a packet if it is ECN-capable.
     pub fn mark(&mut self, packet: &mut Packet) {
         *self.marks += u64::from(packet.mark());
+    }
+
+    /// Cuts the payload off a data packet, so that a header of up to `size` bytes remains.
+    pub fn trim(&mut self, packet: &mut Packet, size: u16) {
+        let cut = packet.bytes.saturating_sub(size);
+        self.trimmed.push(Packet { bytes: cut, ..*packet });
+        packet.bytes -= cut;
+        packet.kind = Kind::Trimmed;
     }
 }
 

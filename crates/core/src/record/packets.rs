@@ -82,11 +82,12 @@ impl Packets {
         "cnp",
         "return",
         "fin",
+        "trimmed",
     ];
     /// Names of the reasons, by number.
     pub const REASONS: [&str; 4] = SendReason::NAMES;
     /// Names of the causes of losses, by number.
-    pub const CAUSES: [&str; 4] = LossCause::NAMES;
+    pub const CAUSES: [&str; 5] = LossCause::NAMES;
 
     /// Returns the packets of these logs, which are thinned until there are no more than `most`, or nothing
     /// but packets that were lost or sent again.
@@ -149,6 +150,7 @@ mod tests {
             Kind::Cnp,
             Kind::Return,
             Kind::Fin,
+            Kind::Trimmed,
         ];
         let names = kinds.map(|kind| Packets::KINDS[kind as usize].replace('_', ""));
         assert_eq!(names, kinds.map(|kind| format!("{kind:?}").to_lowercase()));

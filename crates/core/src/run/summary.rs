@@ -69,6 +69,7 @@ impl Scenario {
                 "drops": sum(|port| port.counters.dropped),
                 "losses": sum(|port| port.counters.lost),
                 "marks": sum(|port| port.counters.marked),
+                "trims": sum(|port| port.counters.trimmed),
                 "pauses": sum(|port| port.pauses().iter().map(|pauses| pauses.count).sum()),
             }),
         );
@@ -222,6 +223,8 @@ fn link_summary(
         "drops": counters.dropped,
         "losses": counters.lost,
         "marks": counters.marked,
+        "trims": counters.trimmed,
+        "trimmed_bytes": counters.trimmed_bytes,
         "pauses": pauses.count,
         "paused_s": pauses.total.seconds(),
         "longest_pause_s": pauses.longest.seconds(),

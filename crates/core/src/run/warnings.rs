@@ -6,6 +6,7 @@ use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
+use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
 use crate::run::scenario::Scenario;
@@ -172,7 +173,8 @@ impl Scenario {
 /// Warns of retransmissions of packets that were not lost.
 fn retransmission_warning(simulation: &Simulation<'_>) -> Option<String> {
     let ports = simulation.network.ports();
-    let lost: u64 = ports.iter().map(|port| port.counters.dropped + port.counters.lost).sum();
+    let of_port = |Counters { dropped, lost, trimmed, .. }: &Counters| dropped + lost + trimmed;
+    let lost: u64 = ports.iter().map(|port| of_port(&port.counters)).sum();
     let retransmits = &simulation.recorder.records.retransmits;
     let retransmits: u64 = retransmits.iter().map(|count| u64::from(*count)).sum();
     (retransmits > MANY_RETRANSMISSIONS && retransmits > 2 * lost).then(|| {

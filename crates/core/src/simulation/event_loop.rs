@@ -144,6 +144,7 @@ impl Simulation<'_> {
             Kind::Datagram => self.on_datagram(packet, slot)?,
             Kind::Return => self.on_return_datagram(packet, slot),
             Kind::Fin => self.on_fin(slot),
+            Kind::Trimmed => self.on_trimmed(packet, slot),
             Kind::Request => self.on_request(packet, slot),
             Kind::Syn => self.echo(packet, slot, Kind::SynAck),
             Kind::Probe => self.echo(packet, slot, Kind::ProbeAck),

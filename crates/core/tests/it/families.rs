@@ -265,6 +265,10 @@ fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
             "codel" | "drop_tail" | "drr" | "fair_queueing" | "fq_codel" | "pfabric" | "sfq" => {
                 vec![json!({ "kind": name })]
             }
+            // Without trimming, so that all data that is not dropped keeps its size and order.
+            "composite" => {
+                vec![json!({ "kind": name, "trimming": false, "kmin": "1 KB", "kmax": "5 KB" })]
+            }
             "ecn_threshold" => marking(json!({ "kind": name, "threshold": "3 packets" })).to_vec(),
             "dcqcn_red" => {
                 marking(json!({ "kind": name, "kmin": "1 KB", "kmax": "5 KB", "pmax": 0.5 }))
@@ -313,17 +317,18 @@ const SCALE: LinkScale =
 fn run_queue(config: &disciplines::Config, capacity: Limit, events: &[QueueEvent]) {
     let drops_early = matches!(config, disciplines::Config::red(_));
     let drops_first = matches!(config, disciplines::Config::fq_codel(_));
+    let draws_victim = matches!(config, disciplines::Config::composite(_));
     let mut queue: Box<dyn Queue> = match config.build(SCALE) {
         PortQueue::OnArrival(admission) => Box::new(Fifo::new(admission)),
         PortQueue::OnDeparture(queue) => queue,
     };
-    let (mut random, mut dropped) = (Random::new(1, "queue"), Vec::new());
+    let (mut random, mut dropped, mut trimmed) = (Random::new(1, "queue"), Vec::new(), Vec::new());
     let (mut line, mut marks, mut seen): (VecDeque<Packet>, u64, u64) = (VecDeque::new(), 0, 0);
     let events = events.iter().chain(std::iter::repeat_n(&QueueEvent::Pop, events.len()));
     for (sequence, queue_event) in (0..).zip(events) {
         let before = queue.backlog();
-        let (random, dropped) = (&mut random, &mut dropped);
-        let mut context = Context { now: Time::ZERO, random, dropped, marks: &mut marks };
+        let (random, dropped, trimmed) = (&mut random, &mut dropped, &mut trimmed);
+        let mut context = Context { now: Time::ZERO, random, dropped, trimmed, marks: &mut marks };
         match *queue_event {
             QueueEvent::Push { bytes, ecn_capable } => {
                 let packet = data(sequence, bytes, ecn_capable);
@@ -333,7 +338,12 @@ fn run_queue(config: &disciplines::Config, capacity: Limit, events: &[QueueEvent
                     assert_eq!(dropped.is_empty(), capacity.fits(before, bytes), "only if it fits");
                 }
                 for gone in dropped.drain(..) {
-                    let next = if drops_first { line.pop_front() } else { line.pop_back() };
+                    let is_second = draws_victim && line.back() != Some(&gone);
+                    let next = match () {
+                        () if drops_first => line.pop_front(),
+                        () if is_second => line.remove(line.len() - 2),
+                        () => line.pop_back(),
+                    };
                     assert_eq!(Some(gone), next, "the last is dropped, or else the first");
                 }
             }

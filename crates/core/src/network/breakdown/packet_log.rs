@@ -70,11 +70,13 @@ pub enum LossCause {
     Link,
     /// The link had failed.
     Failure,
+    /// A queue cut off its payload. The header goes on, and is not logged.
+    Trimmed,
 }
 
 impl LossCause {
     /// Names, in order.
-    pub const NAMES: [&str; 4] = ["queue", "buffer", "link", "failure"];
+    pub const NAMES: [&str; 5] = ["queue", "buffer", "link", "failure", "trimmed"];
 }
 
 /// Fate of a logged packet.

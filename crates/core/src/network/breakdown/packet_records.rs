@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use super::hop_log::HopBegin;
-use super::packet_log::{Fate, LoggedPacket, PacketLog, SendReason, Sending};
+use super::packet_log::{Fate, LoggedPacket, LossCause, PacketLog, SendReason, Sending};
 use super::port_activity::{Totals, WaitSums};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
@@ -307,6 +307,11 @@ impl PacketRecords {
     pub fn assert_empty(&self) {
         let left = (self.hops.in_use(), self.accounts.used());
         assert_eq!(left, (0, 0), "packet records and breakdowns that were not freed");
+    }
+
+    /// Logs that a packet is trimmed.
+    pub fn trim(&mut self, packet: &Packet, link: LinkId, now: Time) {
+        self.end_log(number(packet), packet, Fate::Lost(now, link, LossCause::Trimmed));
     }
 
     /// Frees the record of a packet that is lost.

@@ -2,7 +2,7 @@
 
 use super::Port;
 use crate::base::units::{Duration, Time};
-use crate::model::packet::Kind;
+use crate::model::packet::{Kind, Packet};
 
 /// Packets and bytes that have passed a port. The fields that every departure touches stand first.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,10 @@ pub struct Counters {
     pub lost: u64,
     /// Packets among `lost` that a failure of the link lost.
     pub cut_off: u64,
+    /// Packets that the queue trimmed.
+    pub trimmed: u64,
+    /// Bytes that the queue cut off.
+    pub trimmed_bytes: u64,
 }
 
 impl Counters {
@@ -131,6 +135,23 @@ impl Port {
 }
 
 impl Port {
+    /// Counts packets that waited and that the queue has dropped.
+    pub(super) fn count_drops(&mut self, rejects: &[Packet]) {
+        self.counters.dropped += rejects.len() as u64;
+        for packet in rejects {
+            self.transmitter.waiting.remove(packet.bytes);
+        }
+    }
+
+    /// Counts packets that the queue has trimmed, whose headers wait.
+    pub(super) fn count_trims(&mut self, cuts: &[Packet]) {
+        self.counters.trimmed += cuts.len() as u64;
+        for cut in cuts {
+            self.counters.trimmed_bytes += u64::from(cut.bytes);
+            self.transmitter.waiting.bytes -= u64::from(cut.bytes);
+        }
+    }
+
     /// Returns the bytes whose transmission has started.
     pub fn transmitted(&mut self, now: Time) -> u64 {
         self.advance_to(now);

@@ -18,13 +18,14 @@ use self::service::{Service, ServiceMode};
 use super::breakdown::port_activity::PortActivity;
 use super::link::loss::{Losses, Outage};
 use super::link::transmitter::{Transmission, Transmitter};
+use super::outbox::Rejects;
 use super::switch::traffic_classes::{Class, LaneId};
 use super::telemetry::PortTelemetry;
 use crate::base::random::Random;
 use crate::base::units::Time;
 use crate::model::graph::Link;
 use crate::model::packet::{FlowNumber, Kind, Packet};
-use crate::queueing::{Backlog, Context, PacketFifo, PortQueue, PriorityCounts};
+use crate::queueing::{Backlog, PacketFifo, PortQueue, PriorityCounts};
 use crate::router::Router;
 
 /// Properties of a port that do not depend on its queue.
@@ -121,8 +122,8 @@ pub enum PortOutcome {
     WaitsUntil(Time),
     /// It waits, and the end of its transmission is not known.
     Waits,
-    /// It was put into a queue that must be [served](Port::serve) now. The queue may have dropped it
-    /// or other packets.
+    /// It was put into a queue that must be [served](Port::serve) now. The queue may have dropped or
+    /// trimmed it or another packet.
     Queued,
     /// It was dropped.
     Dropped,
@@ -250,14 +251,14 @@ impl Port {
     }
 
     /// Takes a packet of a class: transmits it, lets it wait or drops it. The queue puts packets
-    /// that it drops into `rejects`.
+    /// that it drops or trims into `rejects`.
     #[inline]
     pub fn enqueue(
         &mut self,
         packet: &mut Packet,
         class: Class,
         now: Time,
-        rejects: &mut Vec<Packet>,
+        rejects: &mut Rejects,
     ) -> PortOutcome {
         self.counters.arrived += 1;
         self.advance_to(now);
@@ -269,7 +270,7 @@ impl Port {
             && let DataQueue::Fifo(gate) = &mut self.data
         {
             let (random, marks) = (&mut self.random, &mut self.counters.marked);
-            if !gate.admit(packet, data, &mut Context { now, random, dropped: rejects, marks }) {
+            if !gate.admit(packet, data, &mut rejects.context(now, random, marks)) {
                 self.counters.dropped += 1;
                 return PortOutcome::Dropped;
             }
@@ -322,7 +323,7 @@ impl Port {
         class: Class,
         is_control: bool,
         now: Time,
-        rejects: &mut Vec<Packet>,
+        rejects: &mut Rejects,
     ) {
         self.update_queue_area(now);
         // Transmissions that could start before have started.
@@ -338,29 +339,18 @@ impl Port {
         } else if self.is_fifo {
             self.transmitter.append(packet);
         } else {
-            let already = rejects.len();
+            let already = rejects.dropped.len();
             let (random, marks) = (&mut self.random, &mut self.counters.marked);
-            self.data.push(*packet, class, &mut Context { now, random, dropped: rejects, marks });
-            self.count_drops(&rejects[already..]);
+            self.data.push(*packet, class, &mut rejects.context(now, random, marks));
+            self.count_drops(&rejects.dropped[already..]);
+            self.count_trims(&rejects.trimmed);
         }
         self.counters.queue_max = self.counters.queue_max.max(self.transmitter.waiting.bytes);
     }
 
-    /// Counts packets that waited and that the queue has dropped.
-    fn count_drops(&mut self, rejects: &[Packet]) {
-        self.counters.dropped += rejects.len() as u64;
-        for packet in rejects {
-            self.transmitter.waiting.remove(packet.bytes);
-        }
-    }
-
     /// Starts the next transmission, if the transmitter is free and a packet may go. Returns the packet
     /// as it waited.
-    pub fn serve(
-        &mut self,
-        now: Time,
-        rejects: &mut Vec<Packet>,
-    ) -> Option<(Packet, Transmission)> {
+    pub fn serve(&mut self, now: Time, rejects: &mut Rejects) -> Option<(Packet, Transmission)> {
         self.advance_to(now);
         if self.transmitter.busy_until > now || self.transmitter.waiting.packets == 0 {
             return None;
@@ -373,7 +363,7 @@ impl Port {
     }
 
     /// Starts the next transmission at `starts`, if a packet may go.
-    fn start_next(&mut self, starts: Time, rejects: &mut Vec<Packet>) -> Option<Transmission> {
+    fn start_next(&mut self, starts: Time, rejects: &mut Rejects) -> Option<Transmission> {
         self.update_queue_area(starts);
         if self.control.is_waiting() {
             let packet = self.control_packets.pop()?;
@@ -390,10 +380,10 @@ impl Port {
             self.depart(kind, bytes, starts, true);
             return Some(transmission);
         }
-        let already = rejects.len();
+        let already = rejects.dropped.len();
         let (random, marks) = (&mut self.random, &mut self.counters.marked);
-        let packet = self.data.pop(&mut Context { now: starts, random, dropped: rejects, marks });
-        self.count_drops(&rejects[already..]);
+        let packet = self.data.pop(&mut rejects.context(starts, random, marks));
+        self.count_drops(&rejects.dropped[already..]);
         Some(self.send(&packet?, starts))
     }
 
@@ -556,7 +546,7 @@ impl Port {
     /// [`advance_to`](Self::advance_to) costs no call.
     #[inline(never)]
     fn start_overdue(&mut self, now: Time) {
-        let mut rejects = Vec::new();
+        let mut rejects = Rejects::default();
         while self.transmitter.waiting.packets > 0
             && self.transmitter.busy_until <= now
             && self.service.may_start_overdue(self.transmitter.in_flight())

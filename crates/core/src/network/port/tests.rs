@@ -57,14 +57,14 @@ fn control(kind: Kind) -> Packet {
 }
 
 fn enqueue(port: &mut Port, mut packet: Packet, now: u64) -> PortOutcome {
-    let mut rejects = Vec::new();
+    let mut rejects = Rejects::default();
     let outcome = port.enqueue(&mut packet, 0, at(now), &mut rejects);
     assert!(rejects.is_empty(), "{rejects:?}");
     outcome
 }
 
 fn serve(port: &mut Port, now: u64) -> Option<Transmission> {
-    port.serve(at(now), &mut Vec::new()).map(|(_, transmission)| transmission)
+    port.serve(at(now), &mut Rejects::default()).map(|(_, transmission)| transmission)
 }
 
 /// Kinds of the packets that have arrived by the end, in order.
@@ -150,7 +150,7 @@ fn an_awaited_port_without_predictions_is_called_and_reports_departures() {
     assert_eq!(port.next_call(at(0)), Some(at(1_000)));
     assert_eq!(port.next_call(at(10)), None, "a call is pending");
     port.on_call();
-    let (packet, transmission) = port.serve(at(1_000), &mut Vec::new()).unwrap();
+    let (packet, transmission) = port.serve(at(1_000), &mut Rejects::default()).unwrap();
     assert_eq!((packet, transmission.ends), (data(1), at(2_000)));
     assert!(transmission.is_reported);
     assert_eq!(port.next_call(at(1_000)), None, "the queue is empty");

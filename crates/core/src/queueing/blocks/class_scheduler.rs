@@ -151,13 +151,13 @@ mod tests {
             classes.enqueue(
                 packet,
                 class,
-                &mut Context { now: Time::ZERO, random, dropped, marks },
+                &mut Context { now: Time::ZERO, random, dropped, trimmed: &mut Vec::new(), marks },
             );
         }
 
         fn dequeue_at(&mut self, now: Time) -> Option<Packet> {
             let Self { classes, random, dropped, marks } = self;
-            classes.dequeue(&mut Context { now, random, dropped, marks })
+            classes.dequeue(&mut Context { now, random, dropped, trimmed: &mut Vec::new(), marks })
         }
 
         fn dequeue(&mut self) -> Option<(u32, u32)> {

@@ -23,6 +23,7 @@ pub(crate) struct QueueFixture<Q: ?Sized> {
     pub(crate) now: Time,
     pub(crate) random: Random,
     pub(crate) marks: u64,
+    pub(crate) trimmed: Vec<Packet>,
     pub(crate) queue: Box<Q>,
 }
 
@@ -36,22 +37,24 @@ pub(crate) fn fixture(discipline: &impl QueueKind) -> QueueFixture<dyn Queue> {
 
 impl<Q: Queue + ?Sized> QueueFixture<Q> {
     pub(crate) fn new(queue: Box<Q>) -> Self {
-        Self { now: Time::ZERO, random: Random::new(1, "queue"), marks: 0, queue }
+        let random = Random::new(1, "queue");
+        Self { now: Time::ZERO, random, marks: 0, trimmed: Vec::new(), queue }
     }
 
     /// Enqueues a packet and returns the dropped packets.
     pub(crate) fn enqueue(&mut self, packet: Packet) -> Vec<Packet> {
-        let Self { now, random, marks, queue } = self;
+        let Self { now, random, marks, trimmed, queue } = self;
         let mut dropped = Vec::new();
-        queue.enqueue(packet, &mut Context { now: *now, random, dropped: &mut dropped, marks });
+        let mut context = Context { now: *now, random, dropped: &mut dropped, trimmed, marks };
+        queue.enqueue(packet, &mut context);
         dropped
     }
 
     /// Dequeues a packet. Returns the packet and the dropped packets.
     pub(crate) fn dequeue(&mut self) -> (Option<Packet>, Vec<Packet>) {
-        let Self { now, random, marks, queue } = self;
+        let Self { now, random, marks, trimmed, queue } = self;
         let mut dropped = Vec::new();
-        let mut context = Context { now: *now, random, dropped: &mut dropped, marks };
+        let mut context = Context { now: *now, random, dropped: &mut dropped, trimmed, marks };
         (queue.dequeue(&mut context), dropped)
     }
 

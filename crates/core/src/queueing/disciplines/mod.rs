@@ -2,6 +2,7 @@
 //! depart.
 
 pub mod codel;
+pub mod composite;
 pub mod dcqcn_red;
 pub mod drop_tail;
 pub mod drr;
@@ -22,7 +23,7 @@ pub use crate::queueing::{
 crate::family! {
     /// Queue discipline, by its name in scenarios.
     pub enum Config as dyn QueueKind named "queue" {
-        codel, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric, red, sfq,
-        strict_priority,
+        codel, composite, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric,
+        red, sfq, strict_priority,
     }
 }

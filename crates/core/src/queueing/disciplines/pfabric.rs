@@ -144,6 +144,7 @@ mod tests {
             now: Time::ZERO,
             random: &mut random,
             dropped: &mut dropped,
+            trimmed: &mut Vec::new(),
             marks: &mut marks,
         };
         let popped = match packet {

@@ -156,6 +156,7 @@ mod tests {
         queue: Box<dyn Queue>,
         random: Random,
         dropped: Vec<Packet>,
+        trimmed: Vec<Packet>,
         marks: u64,
     }
 
@@ -164,13 +165,14 @@ mod tests {
         let PortQueue::OnDeparture(queue) = config.build(SCALE) else {
             panic!("expected a queue that decides on departure");
         };
-        Fixture { queue, random: Random::new(1, "queue"), dropped: Vec::new(), marks: 0 }
+        let random = Random::new(1, "queue");
+        Fixture { queue, random, dropped: Vec::new(), trimmed: Vec::new(), marks: 0 }
     }
 
     impl Fixture {
         fn context(&mut self) -> (&mut dyn Queue, Context<'_>) {
-            let Self { queue, random, dropped, marks } = self;
-            (&mut **queue, Context { now: Time::ZERO, random, dropped, marks })
+            let Self { queue, random, dropped, trimmed, marks } = self;
+            (&mut **queue, Context { now: Time::ZERO, random, dropped, trimmed, marks })
         }
 
         /// Returns true if the packet is enqueued.

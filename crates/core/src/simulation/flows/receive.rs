@@ -98,6 +98,14 @@ impl Simulation<'_> {
         Ok(())
     }
 
+    /// Receives the header of a trimmed packet. Without its payload the packet is as good as lost.
+    pub(in crate::simulation) fn on_trimmed(&mut self, packet: &Packet, slot: usize) {
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        receiver_end.packets.on_received(self.scheduler.now());
+        self.network.take_telemetry(packet);
+        self.note_possible_end(slot, Time::ZERO);
+    }
+
     /// Receives a FIN, which is not answered.
     pub(in crate::simulation) fn on_fin(&mut self, slot: usize) {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };

@@ -11,6 +11,7 @@ use sojourn_core::run::{Prepared, Results};
 use sojourn_core::transport::controllers;
 
 pub mod campaign;
+mod disciplines;
 pub mod scenarios;
 pub mod two_switches;
 
