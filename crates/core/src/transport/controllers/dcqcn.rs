@@ -108,7 +108,8 @@ crate::parameters! {
         /// Condition on which the target rate is set to the current rate (authors' simulator: either).
         pub clamp_target: TargetClamp = TargetClamp::Always;
         /// Period of a clock that starts at the first CNP, and reduces the rate at a tick if a CNP arrived
-        /// since the last tick (NVIDIA's NICs, simulator of [hpcc19]: 4 us; none: every CNP reduces the rate).
+        /// since the last tick (NVIDIA's NICs, simulator of [hpcc19]: 4 us; none: every CNP reduces the
+        /// rate).
         pub cut_interval: Option<Duration> = None, where positive_if_given;
         /// Minimum factor of the rate in one reduction (NVIDIA's NICs: 0.5).
         pub least_factor: f64 = 0.0, where fraction;
