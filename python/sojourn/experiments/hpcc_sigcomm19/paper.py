@@ -38,8 +38,8 @@ LOSSLESS: dict[str, Any] = {
 }
 """Switches with PFC, whose ACKs share the queues of data."""
 
-HOST: dict[str, Any] = {"stamps": "wire"}
-"""Hosts whose NICs stamp departing packets."""
+HOST: dict[str, Any] = {"stamps": "wire", "control_priority": True}
+"""Hosts whose NICs stamp departing packets, and transmit ACKs first."""
 
 HPCC, DCQCN, TIMELY, DCTCP = "HPCC", "DCQCN+w", "TIMELY+w", "DCTCP"
 """The schemes of the public curves; `+w` is a window that shrinks with the rate."""
@@ -59,9 +59,9 @@ def dcqcn(scale: float = 1.0, **parameters: Any) -> dict[str, Any]:
     """Return DCQCN; `scale` is the rate of hosts over 100 Gb/s."""
     transport = {
         "kind": "dcqcn",
+        "notify_at": "ack",
         "alpha_update": "periodic",
         "alpha_timer": "1 us",
-        "notification_interval": "1 ns",
         "cut_interval": "4 us",
         "rate_timer": "300 us",
         "byte_counter": "1000 GB",
@@ -74,6 +74,36 @@ def dcqcn(scale: float = 1.0, **parameters: Any) -> dict[str, Any]:
         "ack_every": 1,
     }
     return {"transport": transport | parameters, "packet": PLAIN, "queue": DCQCN_RED}
+
+
+def timely(scale: float = 1.0, **segments: Any) -> dict[str, Any]:
+    """Return TIMELY, whose ACKs have priority; `scale` is the rate of hosts over 100 Gb/s."""
+    transport = {
+        "kind": "timely",
+        "ewma_weight": 0.875,
+        "delta": f"{100 * scale:g} Mbps",
+        "hyper_counts": "increases",
+        "hyper_after": 6,
+        "segments": {
+            "sampling": "per_rtt",
+            "start": "line_rate",
+            "min_rate": f"{1000 * scale:g} Mbps",
+            **segments,
+        },
+    }
+    packet = PLAIN | {"header": "56 B"}
+    return {"transport": transport, "packet": packet, "switch.control_priority": True}
+
+
+def dctcp(**pacing: Any) -> dict[str, Any]:
+    """Return DCTCP with a rate in proportion to its window, at hosts of 100 Gb/s."""
+    queue = {"kind": "ecn_threshold", "threshold": "24 us", "mark_at": "departure"}
+    return {
+        "transport": {"kind": "dctcp", "pacing": pacing},
+        "packet": PLAIN,
+        "queue": queue,
+        "host_queue": "drop_tail",
+    }
 
 
 NOT_RANDOM = "nothing in it is random"

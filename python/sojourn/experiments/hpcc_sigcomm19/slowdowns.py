@@ -6,17 +6,33 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, between, every, metrics, override, plot
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    all_at_least,
+    between,
+    every,
+    metrics,
+    override,
+    plot,
+)
 
 from .paper import (
     DCQCN,
+    DCTCP,
     HOST,
     HPCC,
     LOSSLESS,
     PAYLOAD,
+    TIMELY,
     dcqcn,
+    dctcp,
     hpcc,
     paper,
+    timely,
 )
 
 BASE_RTT_NS = {2: 4_160, 4: 8_200, 6: 12_240}
@@ -37,9 +53,14 @@ TAILS = ("p50", "p95", "p99")
 
 SIZE = "largest flow"
 
+UNFINISHED = np.empty(0)
+"""Bounds of unfinished flows: runs end when all flows have finished."""
+
 schemes: dict[str, dict[str, Any]] = {
     HPCC: hpcc(LONGEST_NS, eta=0.99),
     DCQCN: dcqcn(window=WINDOW),
+    TIMELY: timely(window=WINDOW),
+    DCTCP: dctcp(window=WINDOW),
 }
 
 FABRICS: dict[str, dict[str, Any]] = {
@@ -104,6 +125,9 @@ def slowdowns(number: int, sizes: str, load: float, **arrivals: dict[str, str]) 
             "search) or 20 ms at the scale `paper`, for 7 or 4 ms at `quick`, which has 80 hosts, "
             "with as many uplinks per host. Published curves (hollow) are read off the public "
             "plots, within 2 %; points hidden by other curves are missing.",
+            "The ACKs of TIMELY+w have priority, as in the authors' scripts, those of the others "
+            "have not. The public curves of its small flows are higher: with web search at load "
+            "0.3, the p95 of the smallest is 3.1, here 2.2, and 2.8 without priority (four seeds).",
         ),
         panels=(1, 3),
         size=(15, 5.2),
@@ -143,14 +167,11 @@ def positions(run: Run) -> pl.DataFrame:
     for number, part in enumerate(np.array_split(np.arange(flows.height), BINS)):
         binned = flows[part]
         finished = binned["slowdown"].to_numpy()
-        values = {name: metrics.statistic_of(name, finished, NONE).value for name in TAILS}
+        values = {name: metrics.statistic_of(name, finished, UNFINISHED).value for name in TAILS}
         for metric, value in {**values, SIZE: binned["size_bytes"].max()}.items():
             position = 100 // BINS * (number + 1)
             rows.append({"metric": metric, "position": position, "value": value, "at_least": False})
     return metrics.labelled(run.labels, pl.DataFrame(rows, schema_overrides={"value": pl.Float64}))
-
-
-NONE = np.empty(0)
 
 
 def with_slowdowns(run: Run) -> pl.DataFrame:
@@ -206,18 +227,6 @@ def over_hpcc(table: pl.DataFrame, scheme: str, metric: str, position: int) -> f
     return value(table, scheme, metric, position) / value(table, HPCC, metric, position)
 
 
-def ratios(
-    table: pl.DataFrame, metric: str, position: int, bounds: dict[str, tuple[float, float]]
-) -> Verdict:
-    """Judge percentiles in a bin over those of HPCC, between the bounds of each scheme."""
-    return every(
-        between(
-            over_hpcc(table, scheme, metric, position), *bound, f"{metric} of {scheme} over {HPCC}"
-        )
-        for scheme, bound in bounds.items()
-    )
-
-
 SMALL, LARGE = 10, 100
 """Bins of the smallest and the largest flows."""
 
@@ -239,12 +248,12 @@ def flat(table: pl.DataFrame) -> Verdict:
 
 def small_tail(table: pl.DataFrame, bound: float) -> Verdict:
     """Judge that the 99th percentile of DCQCN+w is `bound` times HPCC's below position 70 %."""
-    return every(
-        between(
-            over_hpcc(table, DCQCN, "p99", position),
-            bound,
-            float("inf"),
-            f"{DCQCN} over {HPCC} at position {position} %",
-        )
-        for position in FLAT
+    return all_at_least(
+        {
+            f"{DCQCN} over {HPCC} at position {position} %": over_hpcc(
+                table, DCQCN, "p99", position
+            )
+            for position in FLAT
+        },
+        bound,
     )

@@ -71,6 +71,7 @@ schemes: dict[str, dict[str, Any]] = {
         "packet": hpcc19.TELEMETRY,
     },
     HPCC: hpcc19.hpcc(BASE_RTT_NS, max_stage=5, min_rate="100 Mbps"),
+    TIMELY: hpcc19.timely(0.25, min_rate="100 Mbps"),
     DCQCN: hpcc19.dcqcn(0.25, min_rate="100 Mbps") | {"switch.control_priority": True},
 }
 
