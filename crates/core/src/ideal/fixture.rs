@@ -10,8 +10,14 @@ use crate::model::packet::Format;
 use crate::traffic::flow_between;
 
 /// Packets without headers: the link carries payload only.
-pub(crate) const NO_HEADERS: Format =
-    Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40), syn: None, sack: false };
+pub(crate) const NO_HEADERS: Format = Format {
+    payload: Bytes(1000),
+    header: Bytes(0),
+    ack: Bytes(40),
+    syn: None,
+    credit: None,
+    sack: false,
+};
 
 /// Measured interval that contains every run.
 pub(crate) const ALWAYS: [Time; 2] = [Time::ZERO, Time::NEVER];

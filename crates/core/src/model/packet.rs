@@ -15,6 +15,9 @@ crate::parameters! {
         /// Size of a SYN or SYN-ACK, which have options of their own (Linux: 60 B); none for the size of an
         /// `ack`.
         pub syn: Option<Bytes> = None, where positive_if_given;
+        /// Size of a credit of a receiving host ([homa18], authors' simulator, a grant: 84 B); none for the
+        /// size of an `ack`.
+        pub credit: Option<Bytes> = None, where positive_if_given;
         /// Add SACK options to acknowledgements: 4 B, and 8 B for each block that a receiver would report, of
         /// which there are at most three (RFC 2018, with timestamps).
         pub sack: bool = false;
@@ -51,6 +54,7 @@ impl Format {
     pub fn control(&self, kind: Kind, flow: FlowNumber, sent_at: Time) -> Packet {
         let bytes = match kind {
             Kind::Syn | Kind::SynAck => self.syn.unwrap_or(self.ack),
+            Kind::Credit => self.credit.unwrap_or(self.ack),
             _ => self.ack,
         };
         Packet {
@@ -652,13 +656,15 @@ mod tests {
     }
 
     #[test]
-    fn options_lengthen_syns_and_acks() {
+    fn control_packets_have_the_size_of_their_kind() {
         let plain: Format = crate::base::schema::defaults();
         let linux = Format { syn: Some(Bytes(60)), ack: Bytes(52), sack: true, ..plain.clone() };
         let bytes = |format: &Format, kind| format.control(kind, 0, Time::ZERO).bytes;
-        let kinds = [Kind::Syn, Kind::SynAck, Kind::Ack];
-        assert_eq!(kinds.map(|kind| bytes(&plain, kind)), [40, 40, 40]);
-        assert_eq!(kinds.map(|kind| bytes(&linux, kind)), [60, 60, 52]);
+        let kinds = [Kind::Syn, Kind::SynAck, Kind::Credit, Kind::Ack];
+        assert_eq!(kinds.map(|kind| bytes(&plain, kind)), [40, 40, 40, 40]);
+        assert_eq!(kinds.map(|kind| bytes(&linux, kind)), [60, 60, 52, 52]);
+        let homa = Format { credit: Some(Bytes(84)), ..plain.clone() };
+        assert_eq!(kinds.map(|kind| bytes(&homa, kind)), [40, 40, 84, 40]);
         assert_eq!([0, 1, 3, 9].map(|runs| linux.sack_options(runs)), [0, 12, 28, 28]);
         assert_eq!(plain.sack_options(3), 0);
         assert_eq!(linux.longest_ack(), Bytes(80));

@@ -66,6 +66,7 @@ fn check_packet_sizes(scenario: &Scenario) -> Result<(), Problem> {
         ("packet.payload", format.full()),
         ("packet.ack", format.longest_ack()),
         ("packet.syn", format.syn.unwrap_or(format.ack)),
+        ("packet.credit", format.credit.unwrap_or(format.ack)),
     ];
     match sizes.into_iter().find(|(_, bytes)| bytes.0 > u64::from(u16::MAX)) {
         Some((field, bytes)) => {

@@ -20,8 +20,14 @@ use sojourn_core::transport::controllers::{self, Ack, CongestionSignal, Controll
 use sojourn_core::transport::{Restart, WindowReduction};
 use sojourn_core::{router, topology, traffic};
 
-const FORMAT: Format =
-    Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+const FORMAT: Format = Format {
+    payload: Bytes(1000),
+    header: Bytes(40),
+    ack: Bytes(40),
+    syn: None,
+    credit: None,
+    sack: false,
+};
 
 // Controllers.
 

@@ -14,8 +14,14 @@ use crate::model::packet::Format;
 use crate::topology;
 use crate::traffic::{FlowStream, WorkloadContext};
 
-const FORMAT: Format =
-    Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+const FORMAT: Format = Format {
+    payload: Bytes(1000),
+    header: Bytes(40),
+    ack: Bytes(40),
+    syn: None,
+    credit: None,
+    sack: false,
+};
 
 fn network(value: &Value) -> Graph {
     topology::Config::read(value).unwrap().graph(1).unwrap()

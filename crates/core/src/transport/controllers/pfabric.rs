@@ -258,8 +258,14 @@ mod tests {
     use crate::transport::fixture::{ACK, OUTGOING};
     use serde_json::json;
 
-    const FORMAT: Format =
-        Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+    const FORMAT: Format = Format {
+        payload: Bytes(1460),
+        header: Bytes(40),
+        ack: Bytes(40),
+        syn: None,
+        credit: None,
+        sack: false,
+    };
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {
         let path = Path::new(Rate::from_gbps(10), Duration::from_nanos(14_680), FORMAT);

@@ -308,8 +308,14 @@ mod tests {
     use crate::transport::fixture::OUTGOING;
     use serde_json::json;
 
-    const FORMAT: Format =
-        Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+    const FORMAT: Format = Format {
+        payload: Bytes(1460),
+        header: Bytes(40),
+        ack: Bytes(40),
+        syn: None,
+        credit: None,
+        sack: false,
+    };
 
     /// Returns the time of this number of packet times of 1.2 us.
     fn at(packets: f64) -> Time {

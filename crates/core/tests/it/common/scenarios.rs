@@ -356,7 +356,7 @@ pub fn scenario(seed: u64) -> Value {
         "transport": transport,
         "switch": if topology["kind"] == "link" { json!({}) } else { switch(random) },
         "routing": routing,
-        "packet": { "syn": pick(random, &["none", "60 B"]), "sack": random.below(2) == 0 },
+        "packet": { "syn": pick(random, &["none", "60 B"]), "sack": random.below(2) == 0, "credit": "84 B" },
         "time_limit": "20 s",
         "host": host(random),
         "samples": { "interval": "1 ms", "flows": [0], "rtts": true, "rtt_flows": [0] },

@@ -8,8 +8,14 @@ use crate::base::units::Rate;
 use crate::transport::fixture::OUTGOING;
 use serde_json::json;
 
-const FORMAT: Format =
-    Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+const FORMAT: Format = Format {
+    payload: Bytes(1460),
+    header: Bytes(40),
+    ack: Bytes(40),
+    syn: None,
+    credit: None,
+    sack: false,
+};
 /// Time of a full packet at 10 Gb/s.
 const PACKET: Duration = Duration(1_200_000);
 
@@ -181,6 +187,9 @@ fn cutoffs_of_the_documentation_divide_the_bytes_evenly() {
         include_str!("../../../traffic/cdf/homa_w3.csv"),
     ];
     assert_eq!(cutoffs(w1, 7), [11, 131, 280, 489, 794, 1360]);
+    // Figure J4 has fewer priorities.
+    assert_eq!(cutoffs(w1, 4), [95, 376, 903]);
+    assert_eq!(cutoffs(w1, 2), [376]);
     assert_eq!(cutoffs(w2, 5), [269, 366, 512, 1463]);
     assert_eq!(cutoffs(w3, 4), Config::read(&json!({})).unwrap().cutoffs);
 }
