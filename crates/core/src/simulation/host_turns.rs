@@ -1,5 +1,5 @@
 //! Turns of the flows of a sending host under receiver-driven transports: its port gets one packet at a
-//! time, of the flow with the least unsent segments that has credit when the port is free (SRPT).
+//! time, of the flow with the least unsent bytes that has credit when the port is free (SRPT).
 
 use super::Simulation;
 use crate::base::units::Time;
@@ -62,8 +62,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Gives the next flow of a host its turn: the one with the least unsent segments, and of several the
-    /// first.
+    /// Gives the next flow of a host its turn: the one with the least unsent bytes, and of several the first.
     pub(super) fn on_turn(&mut self, host: HostId) {
         let Self { host_turns, network, flows, .. } = self;
         let turn = host_turns.of(host);

@@ -1,7 +1,7 @@
 //! Credits at a sender: requests, and segments that the receiver lacks.
 
 use super::{NextPacket, Sender};
-use crate::base::units::Time;
+use crate::base::units::{Bytes, Time};
 use crate::transport::CreditUse;
 
 /// State of the requests for credit.
@@ -32,9 +32,11 @@ impl Sender {
         self.credit != CreditState::Unused
     }
 
-    /// Returns the number of segments that are to be sent, for the first time or again.
-    pub fn unsent(&self) -> u32 {
-        self.scoreboard.unsent()
+    /// Returns the payload that is to be sent, for the first time or again; a shorter last segment counts as
+    /// unsent.
+    pub fn unsent(&self) -> Bytes {
+        let shorter = u64::from(self.full_payload - self.last_payload);
+        Bytes(self.bytes(self.scoreboard.unsent()).0.saturating_sub(shorter))
     }
 
     /// Returns a request for credit, and restarts the timer for the next one.
