@@ -81,11 +81,11 @@ fn one_ack_per_rtt_may_give_a_sample() {
     let mut flow = timely(&json!({ "segments": { "sampling": "per_rtt" } }));
     let mut rate = |cumulative, next| {
         flow.on_ack(&Ack { rtt: Duration::from_micros(10), cumulative, next, ..ACK });
-        flow.gauges()[0].1 / 1e6
+        (flow.gauges()[0].1 / 1e6).round() as u64
     };
     // The first ACK, and the first after packet 20.
-    assert_eq!(rate(1, 20), 1260.0);
-    assert_eq!([rate(2, 21), rate(20, 39), rate(21, 40)], [1260.0, 1260.0, 1270.0]);
+    assert_eq!(rate(1, 20), 1260);
+    assert_eq!([rate(2, 21), rate(20, 39), rate(21, 40)], [1260, 1260, 1270]);
 }
 
 #[test]
