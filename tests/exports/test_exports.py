@@ -46,7 +46,7 @@ FLOW |= {"start_s": 0.0, "fct_s": 53e-6}
 LATER = FLOW | {"flow": 8, "start_s": 70e-6, "fct_s": None, "outcome": "unfinished"}
 SUMMARY = {
     "scenario": {"name": "four segments", "packet": {"payload": "1 KB", "sack": True}},
-    "record": {"bin_ps": 10 * US, "flows": [{"flow": 7, "every": 1}]},
+    "record": {"bin_ps": 10 * US, "flows": [{"flow": 7, "every": 1, "every_lost": 1}]},
     "links": [{"name": "left->right", "rate_bps": 1e9}, {"name": "right->left", "rate_bps": 1e9}],
     "simulated_s": 80e-6,
 }
@@ -144,7 +144,7 @@ def test_a_capture_at_a_link_has_all_packets_that_it_transmits(tmp_path: Path) -
 
 
 def test_captures_and_traces_state_that_packets_are_missing(tmp_path: Path) -> None:
-    thin = recorded(record={"bin_ps": 10 * US, "flows": [{"flow": 7, "every": 4}]})
+    thin = recorded(record={"bin_ps": 10 * US, "flows": [{"flow": 7, "every": 1, "every_lost": 4}]})
     expected = (
         "packets are missing: of 1 flow at least one in 4 is recorded; raise `record.packets`"
     )

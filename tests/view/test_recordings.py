@@ -36,6 +36,8 @@ def test_thinned_packets_keep_losses_and_copies(result: Result) -> None:
     thin = recordings.thinned(packets, 40)
     assert thin.filter(special).equals(packets.filter(special))
     assert thin.filter(~special).height <= 40
+    few = recordings.thinned(packets, 1)
+    assert 1 < few.filter(special).height <= recordings.MOST_LOST < packets.filter(special).height
     assert recordings.thinned(packets, packets.height).equals(packets)
 
 

@@ -76,7 +76,10 @@ def with_bytes(table: pl.DataFrame, result: Result) -> pl.DataFrame:
 
 def thinned(result: Result, flows: Iterable[int]) -> list[str]:
     """Return a note on the flows of which only a part of the packets is recorded, if any."""
-    every = {flow["flow"]: flow["every"] for flow in result.summary["record"]["flows"]}
+    every = {
+        flow["flow"]: max(flow["every"], flow.get("every_lost", 1))
+        for flow in result.summary["record"]["flows"]
+    }
     thin = [number for number in set(flows) if every.get(number, 1) > 1]
     if not thin:
         return []

@@ -16,6 +16,9 @@ MOST_ROWS = 1500
 MOST_BYTES = 550_000
 """Size of all recordings of a page."""
 
+MOST_LOST = 20
+"""Packets of a flow that were lost or sent again, for each other packet of `MOST_ROWS`."""
+
 SMALLER = 0.7
 """Factor of `MOST_ROWS` until the recordings fit."""
 
@@ -50,7 +53,7 @@ def blocks(
         pieces = piece_rows(result, number)
         if not pieces.is_empty():
             chains_of[f"pieces{prefix}-{number}"] = columns.pack(pieces)
-        heads.append({**entry, **{key: row[key] for key in KEYS}, "rows": packets[number].height})
+        heads.append({**entry, **{key: row[key] for key in KEYS}})
     most = MOST_ROWS
     while True:
         shown = {number: thinned(table, most) for number, table in packets.items()}
@@ -74,20 +77,23 @@ def recorded(result: Result) -> list[dict[str, Any]]:
     entries = {entry["flow"]: entry for entry in record.get("flows", [])}
     for flow in result.chain["flow"].unique(maintain_order=True):
         entries.setdefault(
-            flow, {"flow": flow, "forward": [], "reverse": [], "packets": 0, "every": 1}
+            flow, {"flow": flow, "forward": [], "reverse": [], "packets": 0, "has_chain": True}
         )
     return [entries[flow] for flow in sorted(entries)]
 
 
 def thinned(packets: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return about `most` packets: all that were lost or sent again, and every n-th other."""
+    """Return about `most` packets that arrived when first sent, and more of the others."""
     special = (pl.col("copy") > 1) | pl.col("lost_ps").is_not_null()
-    others = packets.height - packets.filter(special).height
-    every = -(-others // max(most, 1))
-    if every <= 1:
-        return packets
-    order = (~special).cum_sum()
-    return packets.filter(special | (order % every == 0))
+    every = {
+        is_special: -(-packets.filter(special == is_special).height // max(room, 1))
+        for is_special, room in ((True, MOST_LOST * most), (False, most))
+    }
+    ordered = packets.with_columns(
+        order=pl.int_range(pl.len()).over(special), every=special.replace_strict(every)
+    )
+    is_kept = pl.col("order") % pl.max_horizontal("every", 1) == 0
+    return ordered.filter(is_kept).drop("order", "every")
 
 
 def packet_rows(packets: pl.DataFrame, start_ps: int) -> pl.DataFrame:

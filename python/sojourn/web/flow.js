@@ -122,11 +122,14 @@ function factsOf(head, tables, recordings, flow) {
     );
   });
   const ideal = first.ideal_fct_s ? `; ideal FCT ${seconds(first.ideal_fct_s)}` : "";
-  const thin = recordings.find((recording) => recording && recording.entry.shown < recording.entry.rows);
+  const thin = recordings.find((recording) => recording && recording.entry.shown < recording.entry.packets);
   const left = thin
-    ? `; ${number(thin.entry.shown, 6)} of ${number(thin.entry.rows, 6)} packets are shown`
+    ? `; ${number(thin.entry.shown, 6)} of ${number(thin.entry.packets, 6)} packets are shown`
     : "";
-  return `${size}, host ${first.source} → host ${first.target}; ${ways.join(", ")}${ideal}${left}`;
+  const long = facts.some((fact) => fact?.has_chain === false && fact.outcome === "finished")
+    ? "; its causal chain is too long to be recorded"
+    : "";
+  return `${size}, host ${first.source} → host ${first.target}; ${ways.join(", ")}${ideal}${left}${long}`;
 }
 
 /** @param {Table} table @param {number} flow */

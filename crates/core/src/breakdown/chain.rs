@@ -1,7 +1,7 @@
 //! Chains of causes of selected flows: the intervals between the start of a flow and its completion.
 //!
 //! Only at the end is it known which transmissions led to the packet that completed the flow. Until
-//! then every interval is kept, with the number of its predecessor.
+//! then all intervals are kept, up to a bound, each with the number of its predecessor.
 
 use super::{Breakdown, Completion, Handshake, PATH_LOCATIONS, PATH_NAMES, PathDelays, WaitReason};
 use crate::base::units::Duration;
@@ -66,11 +66,27 @@ impl ChainInterval {
     }
 }
 
-/// All intervals that precede any transmission of a flow.
+/// Intervals that precede any transmission of a flow, up to a number of them.
 #[derive(Debug, Default)]
-pub struct Chain(Vec<ChainInterval>);
+pub struct Chain {
+    intervals: Vec<ChainInterval>,
+    most: usize,
+}
+
+/// Number of an interval that is not kept because there were too many before it.
+const NOT_KEPT: u32 = u32::MAX;
 
 impl Chain {
+    /// Returns an empty chain that keeps the first `most` intervals.
+    pub fn new(most: usize) -> Self {
+        Self { intervals: Vec::new(), most }
+    }
+
+    /// Keeps the first `most` intervals, or more.
+    pub fn extend(&mut self, most: usize) {
+        self.most = self.most.max(most);
+    }
+
     /// Adds a wait at the sender.
     pub fn add_wait(&mut self, breakdown: &mut Breakdown, reason: WaitReason, duration: Duration) {
         if duration > Duration::ZERO {
@@ -94,12 +110,20 @@ impl Chain {
     }
 
     fn add(&mut self, breakdown: &mut Breakdown, interval: ChainInterval) {
-        self.0.push(ChainInterval { predecessor: breakdown.last_interval, ..interval });
-        breakdown.last_interval = self.0.len() as u32;
+        if self.intervals.len() < self.most {
+            self.intervals.push(ChainInterval { predecessor: breakdown.last_interval, ..interval });
+            breakdown.last_interval = self.intervals.len() as u32;
+        } else {
+            breakdown.last_interval = NOT_KEPT;
+        }
     }
 
-    /// Returns the intervals from the start of the flow to its completion.
-    pub fn leading_to(&self, handshake: &Handshake, completion: &Completion) -> Vec<ChainInterval> {
+    /// Returns the intervals from the start of the flow to its completion, if all are kept.
+    pub fn leading_to(
+        &self,
+        handshake: &Handshake,
+        completion: &Completion,
+    ) -> Option<Vec<ChainInterval>> {
         let Completion { delays: flight, connection, .. } = completion;
         let mut intervals = Vec::new();
         if *connection > Duration::ZERO {
@@ -108,8 +132,9 @@ impl Chain {
         }
         intervals.push(ChainInterval::new(FLIGHT, flight, Duration::ZERO, Duration::ZERO));
         let mut next = completion.breakdown.last_interval;
-        while let Some(interval) = next.checked_sub(1).map(|index| self.0[index as usize]) {
-            intervals.push(interval);
+        while let Some(index) = next.checked_sub(1) {
+            let interval = self.intervals.get(index as usize)?;
+            intervals.push(*interval);
             next = interval.predecessor;
         }
         if *handshake != Handshake::default() {
@@ -117,7 +142,7 @@ impl Chain {
             intervals.push(ChainInterval::new(HANDSHAKE, delays, Duration::ZERO, *sender));
         }
         intervals.reverse();
-        intervals
+        Some(intervals)
     }
 }
 
@@ -128,7 +153,7 @@ mod tests {
     #[test]
     fn a_chain_contains_only_intervals_that_led_to_the_last_packet() {
         let us = Duration::from_micros;
-        let mut chain = Chain::default();
+        let mut chain = Chain::new(4);
         let delays = PathDelays::new(&Default::default(), us(1), us(9));
         let mut first = Breakdown::default();
         chain.add_wait(&mut first, WaitReason::Pacing, us(3));
@@ -138,8 +163,10 @@ mod tests {
         let mut last = first;
         chain.add_window_rtt(&mut last, &delays, us(4));
         let handshake = Handshake { delays, sender: us(7) };
+        let mut completion = Completion { breakdown: last, delays, connection: us(2) };
         let intervals: Vec<(&str, u64)> = chain
-            .leading_to(&handshake, &Completion { breakdown: last, delays, connection: us(2) })
+            .leading_to(&handshake, &completion)
+            .unwrap()
             .iter()
             .map(|interval| {
                 let duration: u64 = interval.durations.iter().map(|part| part.0 / 1_000_000).sum();
@@ -149,6 +176,10 @@ mod tests {
         let expected =
             [("handshake", 17), ("rate", 3), ("window", 14), ("flight", 10), ("connection", 2)];
         assert_eq!(intervals, expected);
+        chain.add_wait(&mut completion.breakdown, WaitReason::Pacing, us(1));
+        assert!(chain.leading_to(&handshake, &completion).is_some(), "four intervals are kept");
+        chain.add_wait(&mut completion.breakdown, WaitReason::Pacing, us(1));
+        assert!(chain.leading_to(&handshake, &completion).is_none(), "the fifth is not");
         assert_eq!(location_names().count(), LOCATIONS);
     }
 }

@@ -9,7 +9,7 @@ use crate::breakdown::pool::BreakdownRef;
 use crate::model::graph::{Graph, LoadReference, Loss};
 use crate::model::packet::{AckOptions, Format, Kind};
 use crate::model::telemetry::TelemetryStack;
-use crate::network::breakdown::packet_log::{SendReason, Sending};
+use crate::network::breakdown::packet_log::Sending;
 use crate::network::link::loss::Losses;
 use crate::network::port::PortConfig;
 use crate::network::routes::Routing;
@@ -114,8 +114,7 @@ impl Bench {
         let mut packet = packet;
         if self.network.records().is_some() {
             let now = self.scheduler.now();
-            let reason = SendReason::None;
-            let sending = Sending { reason, is_of_connection: false, now };
+            let sending = Sending::of_control(now);
             self.network.record_send(&mut packet, BreakdownRef::default(), sending);
         }
         self.network.send(packet, &mut self.scheduler)
@@ -568,8 +567,7 @@ fn packets_of_another_partition_arrive_with_their_telemetry() {
         far.start(0, 0);
         let mut packet = near.network.collect_telemetry(packet);
         if keeps_records {
-            let (reason, now) = (SendReason::None, at(0));
-            let sending = Sending { reason, is_of_connection: false, now };
+            let sending = Sending::of_control(at(0));
             near.network.record_send(&mut packet, BreakdownRef::default(), sending);
         }
         near.send(packet);

@@ -2,7 +2,9 @@
 
 use crate::model::graph::LinkId;
 use crate::model::packet::Kind;
-use crate::network::breakdown::packet_log::{Fate, FlowLog, LoggedPacket, LossCause, SendReason};
+use crate::network::breakdown::packet_log::{
+    Fate, FlowLog, LoggedPacket, LossCause, PacketSample, SendReason,
+};
 
 /// Value of a time or a link that is absent.
 pub const ABSENT: u64 = u64::MAX;
@@ -89,22 +91,11 @@ impl Packets {
     /// Names of the causes of losses, by number.
     pub const CAUSES: [&str; 5] = LossCause::NAMES;
 
-    /// Returns the packets of these logs, which are thinned until there are no more than `most`, or nothing
-    /// but packets that were lost or sent again.
+    /// Returns the packets of these logs, which are thinned until there are no more than `most`. Those that
+    /// were lost or sent again may be half of them.
     pub fn new(logs: &mut [FlowLog], most: usize) -> Self {
-        logs.iter_mut().for_each(FlowLog::align);
-        let mut total: usize = logs.iter().map(FlowLog::packet_count).sum();
-        while total > most
-            && let Some(longest) = logs
-                .iter_mut()
-                .rev()
-                .max_by_key(|log| log.ordinary())
-                .filter(|log| log.ordinary() > 2)
-        {
-            total -= longest.packet_count();
-            longest.thin();
-            total += longest.packet_count();
-        }
+        let others = thin(logs, most / 2, |log| &mut log.others);
+        thin(logs, most.saturating_sub(others), |log| &mut log.ordinary);
         let mut packets: Vec<&LoggedPacket> = logs.iter().flat_map(FlowLog::packets).collect();
         packets.sort_unstable_by_key(|packet| {
             (packet.flow, packet.sent, packet.kind.is_answer(), packet.index)
@@ -128,6 +119,22 @@ impl Packets {
         self.lost_at.push(lost_at);
         self.lost_why.push(lost_why);
     }
+}
+
+/// Thins the samples with most packets until all together have no more than `most`. The first packet of
+/// either direction is in every sample. Returns the number of packets left.
+fn thin(logs: &mut [FlowLog], most: usize, sample: fn(&mut FlowLog) -> &mut PacketSample) -> usize {
+    let mut total = logs.iter_mut().map(|log| sample(log).packets.len()).sum();
+    while total > most
+        && let Some(longest) =
+            logs.iter_mut().rev().map(sample).max_by_key(|sample| sample.packets.len())
+        && longest.packets.len() > 2
+    {
+        total -= longest.packets.len();
+        longest.thin();
+        total += longest.packets.len();
+    }
+    total
 }
 
 #[cfg(test)]

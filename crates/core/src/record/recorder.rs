@@ -236,9 +236,12 @@ impl Recorder {
         }
     }
 
-    /// Returns true if the chain of causes of a flow is kept.
-    pub fn keeps_chain(&self, flow: u64) -> bool {
-        self.chained_flows.contains(&flow) || self.is_candidate(flow)
+    /// Returns the bound of the intervals in the chain of causes of a flow; 0 if it is not kept.
+    pub fn chain_bound(&self, flow: u64) -> usize {
+        if self.chained_flows.contains(&flow) {
+            return usize::MAX;
+        }
+        self.recording.as_ref().map_or(0, |recording| recording.most_of(flow))
     }
 
     /// Returns true if a flow is recorded while it is in progress.
@@ -259,7 +262,7 @@ impl Recorder {
         let fct = completed - spec.start;
         let row = BreakdownRow::new(&breakdown.handshake(completion), completion);
         self.breakdowns.push(spec.id, fct, &row, ideal);
-        if !self.keeps_chain(spec.id) {
+        if self.chain_bound(spec.id) == 0 {
             return None;
         }
         let chain = breakdown.chain(completion)?;

@@ -34,8 +34,9 @@ crate::parameters! {
         pub slowest: u32 = 8;
         /// Candidates that are kept in each half decade of size by a hash of their number.
         pub random: u32 = 2;
-        /// Packets that are kept in all. Beyond, the flows that have most keep every second, fourth, … of the
-        /// packets that arrived when sent first.
+        /// Packets that are kept in all. Beyond, the flows that have most keep every second, fourth, … of
+        /// those that arrived when sent first; and of all others, if they are more than half. As many
+        /// intervals of causal chains are kept; beyond, the longest chains are left out.
         pub packets: u32 = 400_000, where positive;
         /// Bins of time for the counters of links, at most; an even number.
         pub bins: u32 = 512, where |bins| {
@@ -51,19 +52,25 @@ impl Config {
     /// Returns the flows whose packets are logged while they are in progress.
     fn candidates(&self) -> Candidates {
         let keeps_others = self.slowest > 0 || self.random > 0;
-        Candidates::new(&self.flows, if keeps_others { self.share } else { 0.0 })
+        Candidates::new(&self.flows, if keeps_others { self.share } else { 0.0 }, self.bounds())
     }
 
-    /// Returns an empty log of packets. A flow of which there may be many has a part of the packets only.
-    pub fn packet_log(&self, graph: &Graph) -> Result<PacketLog, Problem> {
+    /// Returns the bound of the packets of a named flow, and of another: twice its part of all packets, since
+    /// other flows may need less.
+    pub fn bounds(&self) -> [usize; 2] {
         let most = self.packets as usize;
-        let kept = self.slowest.saturating_add(self.random).max(1) as usize;
+        let kept = self.slowest.saturating_add(self.random) as usize;
+        [self.flows.len(), kept].map(|flows| (2 * most).div_ceil(flows.max(1)).min(most))
+    }
+
+    /// Returns an empty log of packets.
+    pub fn packet_log(&self, graph: &Graph) -> Result<PacketLog, Problem> {
         let mut links = Vec::new();
         for (i, name) in self.hops.iter().enumerate() {
             links.push(find(graph, name).map_err(|problem| problem.within(&format!("hops[{i}]")))?);
         }
-        let hops = (!links.is_empty()).then(|| HopLog::new(&links, most));
-        Ok(PacketLog::new(self.candidates(), [most, most.div_ceil(kept)], hops))
+        let hops = (!links.is_empty()).then(|| HopLog::new(&links, self.packets as usize));
+        Ok(PacketLog::new(self.candidates(), hops))
     }
 }
 
@@ -127,8 +134,14 @@ pub struct KeptFlow {
     pub paths: [Vec<LinkId>; 2],
     /// Packets that it sent on both paths.
     pub packets: u64,
-    /// Distance of the numbers of its ordinary packets in the table.
+    /// Number of these in the table.
+    pub rows: usize,
+    /// Of the packets that arrived when sent first, one in this number is in the table.
     pub every: u32,
+    /// Of the packets that were lost or sent again, or were in the network at the end, one in this number.
+    pub every_lost: u32,
+    /// True if the causal chain is in its table.
+    pub has_chain: bool,
 }
 
 /// Recorded tables.
@@ -163,6 +176,12 @@ impl Recording {
     /// Returns true if a flow is recorded while it is in progress.
     pub fn is_candidate(&self, flow: u64) -> bool {
         self.candidates.contains(flow)
+    }
+
+    /// Returns the bound of the packets of a flow, and of the intervals in its chain; 0 if it is not
+    /// recorded.
+    pub fn most_of(&self, flow: u64) -> usize {
+        self.candidates.most_of(flow)
     }
 
     /// Adds a flow that has ended. Returns the flows that are not kept any more, which may include it.
@@ -225,6 +244,7 @@ impl Recording {
         let mut kept: Vec<_> =
             self.named.into_iter().map(|flow| (flow, NAMED)).chain(others).collect();
         kept.sort_unstable_by_key(|(flow, _)| flow.flow);
+        leave_out_chains(&mut kept, self.packets);
         let mut kept_logs: Vec<_> = kept
             .iter()
             .map(|(flow, _)| logs.remove(&(flow.flow as FlowNumber)).unwrap_or_default())
@@ -236,16 +256,32 @@ impl Recording {
             if let Some((fct, chain)) = &flow.chain {
                 chains.push(flow.flow, *fct, chain);
             }
+            let has_chain = flow.chain.is_some() || chains.flow.contains(&flow.flow);
             KeptFlow {
                 flow: flow.flow,
                 why,
                 paths: flow.paths,
                 packets: log.sent.iter().map(|sent| u64::from(*sent)).sum(),
-                every: log.every(),
+                rows: log.packets().count(),
+                every: log.ordinary.every,
+                every_lost: log.others.every,
+                has_chain,
             }
         });
         let flows = flows.collect();
         Record { flows, packets, gauges, series, hops: Hops::new(&hops) }
+    }
+}
+
+/// Leaves out the longest chains, until all others together have no more than `most` intervals.
+fn leave_out_chains(flows: &mut [(RecordedFlow, &str)], most: usize) {
+    let length = |flow: &RecordedFlow| flow.chain.as_ref().map_or(0, |(_, chain)| chain.len());
+    let mut total: usize = flows.iter().map(|(flow, _)| length(flow)).sum();
+    while total > most
+        && let Some((longest, _)) = flows.iter_mut().max_by_key(|(flow, _)| length(flow))
+    {
+        total -= length(longest);
+        longest.chain = None;
     }
 }
 

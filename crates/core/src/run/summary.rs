@@ -162,7 +162,10 @@ fn record_summary(graph: &Graph, record: &Record) -> Value {
             "forward": names(&flow.paths[0]),
             "reverse": names(&flow.paths[1]),
             "packets": flow.packets,
+            "rows": flow.rows,
             "every": flow.every,
+            "every_lost": flow.every_lost,
+            "has_chain": flow.has_chain,
         })
     };
     json!({ "bin_ps": record.series.bin_ps, "flows": record.flows.iter().map(flow).collect::<Vec<_>>() })

@@ -5,7 +5,7 @@ use crate::base::units::Time;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::flow::FlowSpec;
 use crate::model::packet::{FlowNumber, Header, Kind, Packet};
-use crate::network::breakdown::packet_log::{SendReason, Sending};
+use crate::network::breakdown::packet_log::Sending;
 use crate::schedule::Event;
 use crate::transport::{Arrival, Credit, CreditHost, CreditScheduler, CreditUse, InboundFlow};
 
@@ -157,7 +157,7 @@ impl Simulation<'_> {
         let mut packet = Packet { sequence: segment, next_hop, ..control }
             .with_header(Header::Credit { number, class });
         receiver_end.packets.sent += 1;
-        let sending = Sending { reason: SendReason::None, is_of_connection: false, now };
+        let sending = Sending::of_control(now);
         self.network.record_send(&mut packet, BreakdownRef::default(), sending);
         self.network.send(packet, &mut self.scheduler);
     }

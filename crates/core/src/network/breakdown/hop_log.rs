@@ -1,6 +1,6 @@
 //! Packets on selected links: when each came, how much waited before it, and when its transmission started.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::packet_log::LoggedPacket;
 use crate::base::units::Time;
@@ -28,33 +28,29 @@ pub struct LoggedHop {
     pub starts: Option<Time>,
 }
 
-/// Hops of a link that have ended in this partition: transmissions at the end of the link, drops at its port.
-#[derive(Clone, Debug, Default)]
-struct LinkLog {
-    transmitted: Vec<LoggedHop>,
-    dropped: Vec<LoggedHop>,
-}
-
-/// Log of the packets on selected links.
+/// Log of the packets on selected links: of all links together the first `most` that came.
 #[derive(Debug, Default)]
 pub struct HopLog {
-    links: FxHashMap<LinkId, LinkLog>,
+    links: FxHashSet<LinkId>,
     /// Packets that wait at these links, by the number of their record.
     waiting: FxHashMap<u32, HopBegin>,
-    /// Most transmissions and most drops of a link.
+    /// Packets that have passed their link or were dropped there, up to twice as many as are kept.
+    hops: Vec<LoggedHop>,
     most: usize,
+    /// Latest arrival among the first `most`, once there are more.
+    latest: Time,
 }
 
 impl HopLog {
     /// Returns the empty log of these links.
     pub fn new(links: &[LinkId], most: usize) -> Self {
-        let links = links.iter().map(|link| (*link, LinkLog::default())).collect();
-        Self { links, waiting: FxHashMap::default(), most }
+        let links = links.iter().copied().collect();
+        Self { links, most, latest: Time::NEVER, ..Self::default() }
     }
 
     /// Returns true if the packets on a link are logged.
     pub fn contains(&self, link: LinkId) -> bool {
-        self.links.contains_key(&link)
+        self.links.contains(&link)
     }
 
     /// Logs that the packet of a record starts to wait.
@@ -69,39 +65,40 @@ impl HopLog {
 
     /// Logs the passage of a packet over a link.
     pub fn pass(&mut self, hop: LoggedHop) {
-        let Some(log) = self.links.get_mut(&hop.link) else { return };
-        let hops = if hop.starts.is_some() { &mut log.transmitted } else { &mut log.dropped };
-        if hops.len() < self.most {
-            hops.push(hop);
+        if self.links.contains(&hop.link) && hop.begin.came <= self.latest {
+            self.hops.push(hop);
+            if self.hops.len() >= 2 * self.most {
+                self.keep_first();
+            }
+        }
+    }
+
+    /// Drops all but the first packets.
+    fn keep_first(&mut self) {
+        if self.hops.len() > self.most {
+            let (_, last, _) = self.hops.select_nth_unstable_by_key(self.most - 1, order);
+            self.latest = last.begin.came;
+            self.hops.truncate(self.most);
         }
     }
 
     /// Takes over the log of a partition that has ended.
     pub fn absorb(&mut self, mut other: Self) {
-        let mut links: Vec<LinkId> = self.links.keys().copied().collect();
-        links.sort_unstable();
-        for link in links {
-            if let (Some(own), Some(other)) =
-                (self.links.get_mut(&link), other.links.get_mut(&link))
-            {
-                own.transmitted.append(&mut other.transmitted);
-                own.dropped.append(&mut other.dropped);
-            }
-        }
+        self.hops.append(&mut other.hops);
+        self.keep_first();
     }
 
-    /// Ends the log. Returns the first packets that came to each link and all links together up to `most`, by
-    /// link and time.
-    pub fn into_hops(self) -> Vec<LoggedHop> {
-        let all = |log: LinkLog| log.transmitted.into_iter().chain(log.dropped);
-        let mut hops: Vec<LoggedHop> = self.links.into_values().flat_map(all).collect();
-        hops.sort_unstable_by_key(|hop| {
-            let packet = &hop.packet;
-            let identity = (packet.flow, packet.kind.is_answer(), packet.index);
-            (hop.begin.came, hop.link, hop.starts, identity)
-        });
-        hops.truncate(self.most);
-        hops.sort_by_key(|hop| hop.link);
-        hops
+    /// Ends the log. Returns its packets by link and time.
+    pub fn into_hops(mut self) -> Vec<LoggedHop> {
+        self.keep_first();
+        self.hops.sort_unstable_by_key(|hop| (hop.link, order(hop)));
+        self.hops
     }
+}
+
+/// Order of hops in time.
+fn order(hop: &LoggedHop) -> impl Ord + use<> {
+    let packet = &hop.packet;
+    let identity = (packet.flow, packet.kind.is_answer(), packet.index);
+    (hop.begin.came, hop.link, hop.starts, identity)
 }

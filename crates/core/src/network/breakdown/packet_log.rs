@@ -1,7 +1,7 @@
 //! Packets of recorded flows: when each was sent and arrived, or where it was lost.
 //!
 //! Only at its end is it known if a flow is kept (`record::flow_selection`), so all packets of the candidates
-//! are logged. A log is bounded: when it is full, every second ordinary packet goes.
+//! are logged. The log of a flow is bounded: it is a sample of the packets if there are too many.
 
 use rustc_hash::FxHashMap;
 
@@ -19,14 +19,17 @@ pub struct Candidates {
     named: Vec<u64>,
     /// Upper bound of the hashes of other candidates; 0 for none.
     below: u64,
+    /// Bound of the packets of a named flow, and of another.
+    most: [usize; 2],
 }
 
 impl Candidates {
-    /// Returns the candidates: the `named` flows, and a share of all others.
-    pub fn new(named: &[u64], share: f64) -> Self {
+    /// Returns the candidates: the `named` flows, and a share of all others. The log of a named flow has up
+    /// to `most[0]` packets, that of another up to `most[1]`.
+    pub fn new(named: &[u64], share: f64, most: [usize; 2]) -> Self {
         let mut named = named.to_vec();
         named.sort_unstable();
-        Self { named, below: (share * u64::MAX as f64) as u64 }
+        Self { named, below: (share * u64::MAX as f64) as u64, most }
     }
 
     /// Returns true if the scenario names the flow.
@@ -36,7 +39,18 @@ impl Candidates {
 
     /// Returns true for a candidate.
     pub fn contains(&self, flow: u64) -> bool {
-        mix(flow) < self.below || self.is_named(flow)
+        self.most_of(flow) > 0
+    }
+
+    /// Returns the bound of the packets of a flow; 0 if it is not a candidate.
+    pub fn most_of(&self, flow: u64) -> usize {
+        if self.is_named(flow) {
+            self.most[0]
+        } else if mix(flow) < self.below {
+            self.most[1]
+        } else {
+            0
+        }
     }
 }
 
@@ -126,10 +140,19 @@ pub struct LoggedPacket {
 pub struct Sending {
     /// Reason.
     pub reason: SendReason,
+    /// First segment that is not acknowledged.
+    pub acknowledged: u32,
     /// True if the packet is of a persistent connection, whose flows share its packets: these are not logged.
     pub is_of_connection: bool,
     /// Time.
     pub now: Time,
+}
+
+impl Sending {
+    /// Returns the circumstances of a packet without data that belongs to one flow.
+    pub fn of_control(now: Time) -> Self {
+        Self { reason: SendReason::None, acknowledged: 0, is_of_connection: false, now }
+    }
 }
 
 const _: () = assert!(size_of::<LoggedPacket>() <= 64);
@@ -146,43 +169,54 @@ impl LoggedPacket {
     }
 }
 
-/// Packets of a flow and direction that have arrived. Which of them are kept depends only on their order.
+/// Bounded sample of a flow's packets in both directions: those whose numbers are multiples of `every`, which
+/// doubles until they are few enough. So the sample does not depend on the order in which packets are added,
+/// or on partitions.
 #[derive(Clone, Debug)]
-pub struct ArrivalLog {
-    /// The packets in order of arrival.
+pub struct PacketSample {
+    /// The packets, in any order.
     pub packets: Vec<LoggedPacket>,
-    /// Distance of the numbers of ordinary packets that are kept.
+    /// Distance of their numbers.
     pub every: u32,
-    ordinary: usize,
 }
 
-impl Default for ArrivalLog {
+impl Default for PacketSample {
     fn default() -> Self {
-        Self { packets: Vec::new(), every: 1, ordinary: 0 }
+        Self { packets: Vec::new(), every: 1 }
     }
 }
 
-impl ArrivalLog {
-    /// Appends a packet, unless it is ordinary and between two that are kept. Keeps up to `most` ordinary
-    /// packets.
+impl PacketSample {
+    /// Adds a packet, if its number is one of the sample. Keeps up to `most` packets.
     fn push(&mut self, packet: LoggedPacket, most: usize) {
-        if !packet.is_ordinary() {
+        if packet.index.is_multiple_of(self.every) {
             self.packets.push(packet);
-        } else if packet.index.is_multiple_of(self.every) {
-            self.packets.push(packet);
-            self.ordinary += 1;
-            if self.ordinary > most {
-                self.thin();
-            }
+            self.shrink(most);
         }
     }
 
-    /// Drops every second ordinary packet.
+    /// Adds the packets of another sample of the same flow.
+    fn absorb(&mut self, mut other: Self, most: usize) {
+        self.packets.append(&mut other.packets);
+        self.keep(self.every.max(other.every));
+        self.shrink(most);
+    }
+
+    fn shrink(&mut self, most: usize) {
+        // The first packet of either direction is always in the sample.
+        while self.packets.len() > most.max(2) {
+            self.thin();
+        }
+    }
+
+    /// Drops every second packet.
     pub fn thin(&mut self) {
-        self.every = self.every.saturating_mul(2);
-        let every = self.every;
-        self.packets.retain(|packet| !packet.is_ordinary() || packet.index.is_multiple_of(every));
-        self.ordinary = self.packets.iter().filter(|packet| packet.is_ordinary()).count();
+        self.keep(self.every.saturating_mul(2));
+    }
+
+    fn keep(&mut self, every: u32) {
+        self.every = every;
+        self.packets.retain(|packet| packet.index.is_multiple_of(every));
     }
 }
 
@@ -199,15 +233,16 @@ pub struct FlowLog {
     syns: u16,
     /// Sendings of the segments that were retransmitted.
     copies: FxHashMap<u32, u16>,
-    /// Packets that arrived, on the forward and on the reverse path.
-    pub arrived: [ArrivalLog; 2],
-    /// Packets that were lost, or are in the network at the end of the run.
-    pub others: Vec<LoggedPacket>,
+    /// Packets that arrived when they were sent first.
+    pub ordinary: PacketSample,
+    /// Packets that were lost or sent again, or are in the network at the end of the run.
+    pub others: PacketSample,
 }
 
 impl FlowLog {
     /// Counts a packet that is sent. Returns its number and which copy of its segment it is.
-    fn count(&mut self, packet: &Packet) -> (u32, u16) {
+    /// Segments before `acknowledged` are not sent again.
+    fn count(&mut self, packet: &Packet, acknowledged: u32) -> (u32, u16) {
         let sent = &mut self.sent[usize::from(packet.kind.is_answer())];
         let index = *sent;
         *sent += 1;
@@ -217,6 +252,10 @@ impl FlowLog {
                 self.syns
             }
             Kind::Data if packet.sequence < self.next => {
+                if self.copies.len() == self.copies.capacity() {
+                    self.copies.retain(|segment, _| *segment >= acknowledged);
+                    self.copies.reserve(self.copies.len());
+                }
                 let copy = self.copies.entry(packet.sequence).or_insert(1);
                 *copy = copy.saturating_add(1);
                 *copy
@@ -230,54 +269,28 @@ impl FlowLog {
         (index, copy)
     }
 
-    /// Returns the number of packets.
-    pub fn packet_count(&self) -> usize {
-        self.others.len() + self.arrived.iter().map(|log| log.packets.len()).sum::<usize>()
+    /// Adds a packet that has arrived, was lost, or is in the network at the end of the run. Keeps up to
+    /// `most` ordinary packets, and half as many others.
+    fn push(&mut self, packet: LoggedPacket, most: usize) {
+        if packet.is_ordinary() {
+            self.ordinary.push(packet, most);
+        } else {
+            self.others.push(packet, most / 2);
+        }
     }
 
     /// Returns the packets, in any order.
     pub fn packets(&self) -> impl Iterator<Item = &LoggedPacket> {
-        self.arrived.iter().flat_map(|log| &log.packets).chain(&self.others)
-    }
-
-    /// Returns the distance of the numbers of ordinary packets, which is that of both paths once they are
-    /// [aligned](Self::align).
-    pub fn every(&self) -> u32 {
-        self.arrived.iter().map(|log| log.every).max().unwrap_or(1)
-    }
-
-    /// Thins the packets of both paths alike.
-    pub fn align(&mut self) {
-        let every = self.every();
-        for log in &mut self.arrived {
-            while log.every < every {
-                log.thin();
-            }
-        }
-    }
-
-    /// Returns the number of ordinary packets.
-    pub fn ordinary(&self) -> usize {
-        self.arrived.iter().map(|log| log.ordinary).sum()
-    }
-
-    /// Drops every second ordinary packet.
-    pub fn thin(&mut self) {
-        self.arrived.iter_mut().for_each(ArrivalLog::thin);
+        self.ordinary.packets.iter().chain(&self.others.packets)
     }
 
     /// Adds the log of another partition.
-    fn absorb(&mut self, mut other: Self) {
+    fn absorb(&mut self, other: Self, most: usize) {
         for (own, other) in self.sent.iter_mut().zip(other.sent) {
             *own += other;
         }
-        for (own, other) in self.arrived.iter_mut().zip(other.arrived) {
-            // A path ends in one partition.
-            if own.packets.is_empty() {
-                *own = other;
-            }
-        }
-        self.others.append(&mut other.others);
+        self.ordinary.absorb(other.ordinary, most);
+        self.others.absorb(other.others, most / 2);
     }
 }
 
@@ -285,8 +298,6 @@ impl FlowLog {
 #[derive(Default)]
 pub struct PacketLog {
     candidates: Candidates,
-    /// Most ordinary packets of a direction of a flow: of one that is named, and of others.
-    most: [usize; 2],
     /// Packets in the network.
     in_network: SideTable<Option<LoggedPacket>>,
     flows: FxHashMap<FlowNumber, FlowLog>,
@@ -295,24 +306,22 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// Returns the log of these flows. A named flow has up to `most[0]` ordinary packets in each direction,
-    /// another up to `most[1]`.
-    /// The packets of all flows on the links of `hops` are logged.
-    pub fn new(candidates: Candidates, most: [usize; 2], hops: Option<HopLog>) -> Self {
-        Self { candidates, most, hops: hops.map(Box::new), ..Self::default() }
+    /// Returns the log of these flows, and of the packets of all flows on the links of `hops`.
+    pub fn new(candidates: Candidates, hops: Option<HopLog>) -> Self {
+        Self { candidates, hops: hops.map(Box::new), ..Self::default() }
     }
 
     /// Logs a packet that is sent, if its flow is a candidate or links are logged. `block` is the first SACK
     /// block of an ACK. Returns its row, counted from 1, or 0.
     pub fn send(&mut self, packet: &Packet, block: (u32, u32), sending: Sending) -> u32 {
-        let Sending { reason, is_of_connection, now } = sending;
+        let Sending { reason, acknowledged, is_of_connection, now } = sending;
         let is_of_candidate = !is_of_connection && self.candidates.contains(u64::from(packet.flow));
         if !is_of_candidate && self.hops.is_none() {
             return 0;
         }
         let flow = self.flows.entry(packet.flow).or_default();
         flow.is_of_connection = is_of_connection;
-        let (index, copy) = flow.count(packet);
+        let (index, copy) = flow.count(packet, acknowledged);
         let is_syn_again = packet.kind == Kind::Syn && copy > 1;
         self.insert(LoggedPacket {
             flow: packet.flow,
@@ -348,15 +357,13 @@ impl PacketLog {
     /// Logs the fate of the packet of a row.
     pub fn end(&mut self, row: u32, packet: &Packet, fate: Fate) {
         let Some(logged) = self.take(row).filter(|logged| logged.is_of_candidate) else { return };
-        let most = self.most[usize::from(!self.candidates.is_named(u64::from(logged.flow)))];
-        let flow = self.flows.entry(logged.flow).or_default();
-        let logged = logged.with(packet, fate);
-        match fate {
-            Fate::Arrived(_) => {
-                flow.arrived[usize::from(logged.kind.is_answer())].push(logged, most);
-            }
-            _ => flow.others.push(logged),
-        }
+        self.add(logged.with(packet, fate));
+    }
+
+    /// Adds a packet to the log of its flow.
+    fn add(&mut self, packet: LoggedPacket) {
+        let most = self.candidates.most_of(u64::from(packet.flow));
+        self.flows.entry(packet.flow).or_default().push(packet, most);
     }
 
     /// Returns true if the packets on a link are logged.
@@ -414,7 +421,8 @@ impl PacketLog {
         let mut logs: Vec<_> = other.into_parts().0.into_iter().collect();
         logs.sort_unstable_by_key(|(flow, _)| *flow);
         for (flow, log) in logs {
-            self.flows.entry(flow).or_default().absorb(log);
+            let most = self.candidates.most_of(u64::from(flow));
+            self.flows.entry(flow).or_default().absorb(log, most);
         }
     }
 
@@ -422,11 +430,77 @@ impl PacketLog {
     pub fn into_parts(mut self) -> (FxHashMap<FlowNumber, FlowLog>, Vec<LoggedHop>) {
         for row in 0..self.in_network.capacity() {
             if let Some(packet) = self.in_network[row].filter(|packet| packet.is_of_candidate) {
-                self.flows.entry(packet.flow).or_default().others.push(packet);
+                self.add(packet);
             }
         }
         self.flows.retain(|_, log| !log.is_of_connection);
         let hops = self.hops.map(|hops| hops.into_hops()).unwrap_or_default();
         (self.flows, hops)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(index: u32) -> LoggedPacket {
+        LoggedPacket {
+            flow: 0,
+            index,
+            sequence: index,
+            block: (0, 0),
+            bytes: 1_500,
+            copy: 1,
+            kind: Kind::Data,
+            reason: SendReason::None,
+            is_ecn_capable: false,
+            is_marked: false,
+            is_of_candidate: true,
+            sent: Time::ZERO,
+            fate: Fate::InNetwork,
+        }
+    }
+
+    /// Distance and numbers of the packets in a sample of up to ten.
+    fn sample(indices: impl Iterator<Item = u32>) -> PacketSample {
+        let mut sample = PacketSample::default();
+        indices.for_each(|index| sample.push(packet(index), 10));
+        sample
+    }
+
+    #[test]
+    fn a_sample_does_not_depend_on_order_or_partitions() {
+        let numbers = |sample: &PacketSample| {
+            let mut numbers: Vec<u32> = sample.packets.iter().map(|packet| packet.index).collect();
+            numbers.sort_unstable();
+            (sample.every, numbers)
+        };
+        // Those with multiples of 3 were lost.
+        let lost = || (0..61).step_by(3);
+        let whole = numbers(&sample(lost()));
+        assert_eq!(whole, (4, vec![0, 12, 24, 36, 48, 60]));
+        assert_eq!(numbers(&sample(lost().rev())), whole);
+        let mut parts = sample(lost().filter(|index| index % 5 < 2));
+        parts.absorb(sample(lost().filter(|index| index % 5 >= 2)), 10);
+        assert_eq!(numbers(&parts), whole);
+        parts.absorb(sample(lost()), 0);
+        assert_eq!(numbers(&parts), (32, vec![0, 0]), "the first of either direction stays");
+    }
+
+    #[test]
+    fn copies_of_a_segment_are_counted_until_it_is_acknowledged() {
+        let format: crate::model::packet::Format = crate::base::schema::defaults();
+        let mut flow = FlowLog::default();
+        let mut send = |sequence: u32, acknowledged: u32| {
+            let data = format.control(Kind::Data, 0, Time::ZERO);
+            let copy = flow.count(&Packet { sequence, ..data }, acknowledged).1;
+            (copy, flow.copies.len())
+        };
+        for sequence in 0..10_000 {
+            assert_eq!(send(sequence, sequence).0, 1);
+            assert_eq!(send(sequence, sequence).0, 2);
+            let (copy, counted) = send(sequence, sequence);
+            assert!(copy == 3 && counted < 20, "copy {copy} of {sequence}, {counted} counted");
+        }
     }
 }

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use super::hop_log::HopBegin;
-use super::packet_log::{Fate, LoggedPacket, LossCause, PacketLog, SendReason, Sending};
+use super::packet_log::{Fate, LoggedPacket, LossCause, PacketLog, Sending};
 use super::port_activity::{Totals, WaitSums};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
@@ -389,8 +389,8 @@ impl Network {
         let block = self.ack_options.first_block(packet);
         if let Some(records) = &mut self.records {
             records.answer(packet);
-            let reason = SendReason::None;
-            records.log(packet, block, Sending { reason, is_of_connection, now });
+            let sending = Sending { is_of_connection, ..Sending::of_control(now) };
+            records.log(packet, block, sending);
         }
     }
 

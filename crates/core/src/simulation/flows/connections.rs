@@ -215,8 +215,8 @@ impl Simulation<'_> {
         let records = self.network.records_mut();
         stream.flows.push_back(StreamFlow::new(spec, [begin, end], records.is_some()));
         if let (Some(breakdown), Some(records)) = (&mut sender_end.breakdown, records) {
-            let keeps_chain = self.recorder.keeps_chain(spec.id);
-            breakdown.append(now, end, keeps_chain, &mut records.accounts);
+            let most = self.recorder.chain_bound(spec.id);
+            breakdown.append(now, end, most, &mut records.accounts);
         }
         self.live_flow_count.record(now, 1);
         self.try_send(slot);

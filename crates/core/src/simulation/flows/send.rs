@@ -121,7 +121,8 @@ impl SenderEnd {
             }
             _ => SendReason::None,
         };
-        Sending { reason, is_of_connection: self.is_stream, now }
+        let acknowledged = self.sender.cumulative();
+        Sending { reason, acknowledged, is_of_connection: self.is_stream, now }
     }
 
     /// Adds the gauges of the sender and of its controller to a log.

@@ -238,7 +238,7 @@ impl Simulation<'_> {
             sender,
             // A flow without a size has no FCT.
             breakdown: (keeps_breakdown && spec.size.is_some())
-                .then(|| Box::new(SenderBreakdown::new(now, self.recorder.keeps_chain(spec.id)))),
+                .then(|| Box::new(SenderBreakdown::new(now, self.recorder.chain_bound(spec.id)))),
             external_stack: source,
         };
         if sender_end.is_stream

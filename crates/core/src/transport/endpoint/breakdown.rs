@@ -47,8 +47,8 @@ struct UnsentFlows {
 }
 
 impl SenderBreakdown {
-    /// Returns the empty breakdown of a flow that starts now.
-    pub fn new(now: Time, keeps_chain: bool) -> Self {
+    /// Returns the empty breakdown of a flow that starts now, with a chain of up to `most` intervals.
+    pub fn new(now: Time, most: usize) -> Self {
         Self {
             start: now,
             handshake: None,
@@ -59,7 +59,7 @@ impl SenderBreakdown {
             port: (u32::MAX, Duration::ZERO),
             unacknowledged: VecDeque::new(),
             first_unacknowledged: 0,
-            chain: keeps_chain.then(Chain::default),
+            chain: (most > 0).then(|| Chain::new(most)),
             stream: None,
         }
     }
@@ -70,12 +70,13 @@ impl SenderBreakdown {
         self.stream = Some(Box::new(UnsentFlows { index: 0, flows }));
     }
 
-    /// Appends a flow to the byte stream, whose segments end at `end`.
-    pub fn append(&mut self, now: Time, end: u32, keeps_chain: bool, pool: &mut BreakdownPool) {
+    /// Appends a flow to the byte stream, whose segments end at `end`. The chain of the byte stream has up to
+    /// `most` intervals.
+    pub fn append(&mut self, now: Time, end: u32, most: usize, pool: &mut BreakdownPool) {
         let Some(stream) = &mut self.stream else { return };
         stream.flows.push_back((now, end));
-        if keeps_chain && self.chain.is_none() {
-            self.chain = Some(Chain::default());
+        if most > 0 {
+            self.chain.get_or_insert_default().extend(most);
         }
         if stream.flows.len() == 1 {
             stream.index += 1;
@@ -109,10 +110,10 @@ impl SenderBreakdown {
         self.stream.as_ref().map_or(0, |stream| stream.index)
     }
 
-    /// Returns the chain of the packet that completed the flow, if chains are kept.
+    /// Returns the chain of the packet that completed the flow, if it is kept.
     pub fn chain(&self, completion: &Completion) -> Option<Vec<ChainInterval>> {
         let handshake = self.handshake(completion);
-        self.chain.as_ref().map(|chain| chain.leading_to(&handshake, completion))
+        self.chain.as_ref()?.leading_to(&handshake, completion)
     }
 
     /// Breakdown of the handshake of a flow, which is empty for the later flows of a connection.

@@ -56,7 +56,7 @@ impl Flow {
         let path = Path::new(Rate::from_gbps(1), ms(100), format.clone());
         Self {
             sender: Sender::new(Some(Bytes(1_000_000)), &mechanism, &format, Time::ZERO),
-            breakdown: SenderBreakdown::new(Time::ZERO, true),
+            breakdown: SenderBreakdown::new(Time::ZERO, 100),
             mechanism,
             pool: BreakdownPool::default(),
             controller: config.controller(&path),
@@ -240,7 +240,7 @@ fn a_flow_of_a_byte_stream_waits_for_the_earlier_flows_until_its_own_acknowledge
     flow.breakdown.begin_stream(2);
     let mut first = flow.transmit(0, window(2), None);
     flow.sender.append(Bytes(3_000), &flow.format, at(10), &mut *flow.controller);
-    flow.breakdown.append(at(10), 5, true, &mut flow.pool);
+    flow.breakdown.append(at(10), 5, 100, &mut flow.pool);
     assert!(flow.transmit(10, window(2), None).is_empty());
     flow.ack(100, 0, 2, (0, 0));
     let record =
