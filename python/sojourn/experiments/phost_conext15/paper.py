@@ -44,7 +44,7 @@ WORKLOADS = {WEB_SEARCH: "web_search_packets", DATA_MINING: "data_mining", IMC10
 LOAD = 0.6
 
 SCALES: dict[str, dict[str, Any]] = {
-    "smoke": {"flows": {WEB_SEARCH: 100, DATA_MINING: 40, IMC10: 400}},
+    "smoke": {"flows": {WEB_SEARCH: 300, DATA_MINING: 60, IMC10: 400}},
     "quick": {"flows": {WEB_SEARCH: 1000, DATA_MINING: 200, IMC10: 4000}},
     "paper": {"flows": {WEB_SEARCH: 100_000, DATA_MINING: 100_000, IMC10: 100_000}},
 }
