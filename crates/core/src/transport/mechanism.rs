@@ -121,6 +121,10 @@ pub enum CreditUse {
 }
 
 impl Mechanism {
+    /// Fields of [`Reliability`] on loss detection, which [`credited`](Self::credited) sets: the receiver
+    /// detects losses.
+    pub const SET_BY_CREDIT: &[&str] = &["recovery", "duplicate_acks"];
+
     /// Returns the options of a window without pacing, with one ACK per packet and without ECN.
     pub fn plain(reliability: &Reliability) -> Self {
         Self {
