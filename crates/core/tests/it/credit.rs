@@ -149,6 +149,25 @@ fn all_flows_finish_although_requests_credits_data_and_acks_are_lost() {
 }
 
 #[test]
+fn phost_flows_finish_behind_a_bottleneck_that_is_much_slower_than_their_hosts() {
+    // The tokens of three flows at constant intervals would fill the reverse path, whose data would never
+    // depart: 40 bytes take 6.4 us, and each flow has a token every 7.5 us.
+    let rows: Vec<_> = (0..6).map(|i| (0.0, i, (i + 3) % 6, 1001)).collect();
+    let scenario = json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 3, "receivers": 3, "bottleneck_rate": "50 Mbps",
+        },
+        "transport": { "kind": "phost", "free_tokens": 0 },
+        "packet": { "ack": "40 B" },
+        "workload": flows(&rows),
+        "time_limit": "1 s",
+    });
+    let results = run(&scenario);
+    assert_eq!(count(&results, "unfinished"), 0);
+    assert!(count(&results, "packets") < 500, "{}", count(&results, "packets"));
+}
+
+#[test]
 fn unbounded_flows_are_granted_too() {
     for kind in ["homa", "phost"] {
         let scenario = json!({

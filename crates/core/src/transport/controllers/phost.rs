@@ -4,7 +4,10 @@
 //! with tokens for all of them. The receiving host issues one token per packet time, to the flow with the
 //! least remaining packets whose sender uses its tokens, so that its link is not oversubscribed.
 //!
-//! Deviation: a token names a packet only to send it again; otherwise the sender sends the next one.
+//! Deviations: a token names a packet only to send it again; otherwise the sender sends the next one. The
+//! waits of the receiver double when it has issued tokens for all missing packets in vain, as an RTO does
+//! (RFC 6298 §5.5). They are constant in the authors' simulator; tokens, which have the highest priority,
+//! then starve the data on a path that is much slower than its hosts.
 
 use std::collections::VecDeque;
 
@@ -36,7 +39,7 @@ crate::parameters! {
         /// Time after which a sender discards a token (authors' simulator: 1.5).
         pub token_life: f64 = 1.5, where positive;
         /// Time after the last token of a flow until the receiver issues tokens for what it lacks (authors'
-        /// simulator: 9).
+        /// simulator: 9). It and `window_timeout` double each time until new data arrives, up to `max_rto`.
         pub resend_timeout: f64 = 9.0, where positive;
         /// Interval of tokens to a sender that spends none (authors' simulator: 25).
         pub window_timeout: f64 = 25.0, where positive;
@@ -183,6 +186,8 @@ struct Inbound {
     next: u32,
     /// End of the wait for data after the last token of the goal.
     resend_at: Time,
+    /// Ends of that wait since new data arrived.
+    timeouts: u32,
     /// Time when the flow may get a token although its sender spends none.
     window_at: Time,
 }
@@ -192,15 +197,15 @@ impl Inbound {
         self.segments - self.received
     }
 
+    fn unspent(&self) -> u32 {
+        self.issued - self.spent
+    }
+
     /// Time from which the flow may get a token.
     fn eligible_at(&self, window: u32) -> Time {
-        if self.issued >= self.goal {
-            self.resend_at
-        } else if self.issued - self.spent <= window {
-            Time::ZERO
-        } else {
-            self.window_at
-        }
+        let resend_at = if self.issued < self.goal { Time::ZERO } else { self.resend_at };
+        let window_at = if self.unspent() < window { Time::ZERO } else { self.window_at };
+        resend_at.max(window_at)
     }
 }
 
@@ -232,7 +237,8 @@ impl CreditScheduler for TokenScheduler {
             spent: 0,
             next: free,
             resend_at: now + self.packet_time * u64::from(2 * free),
-            window_at: now,
+            timeouts: 0,
+            window_at: now + span(self.packet_time, self.config.window_timeout),
         });
     }
 
@@ -240,8 +246,11 @@ impl CreditScheduler for TokenScheduler {
         let Some(flow) = self.flows.iter_mut().find(|other| other.flow == flow) else { return };
         match arrival {
             Arrival::Data { number, is_new } => {
-                flow.received += u32::from(is_new);
                 flow.spent = flow.spent.max(number);
+                if is_new {
+                    flow.received += 1;
+                    flow.timeouts = 0;
+                }
             }
             // The first one announces the flow; after others its tokens are lost.
             Arrival::Request if flow.received > 0 => {
@@ -284,12 +293,17 @@ impl CreditScheduler for TokenScheduler {
         let flow = best?;
         if flow.issued >= flow.goal {
             flow.goal += flow.remaining();
+            flow.timeouts += 1;
         }
         flow.issued += 1;
         // Unspent tokens beyond the window have expired.
-        flow.spent = flow.spent.max(flow.issued.saturating_sub(window + 1));
-        flow.window_at = now + span(self.packet_time, window_timeout);
-        flow.resend_at = now + span(self.packet_time, resend_timeout);
+        flow.spent = flow.spent.max(flow.issued.saturating_sub(window));
+        let wait = |timeout: f64| {
+            let doubled = span(self.packet_time, timeout * f64::from(flow.timeouts).exp2());
+            doubled.min(self.config.reliability.max_rto)
+        };
+        flow.window_at = now + wait(window_timeout);
+        flow.resend_at = now + wait(resend_timeout);
         let segment = match missing(flow.flow, flow.next) {
             u32::MAX => missing(flow.flow, 0),
             segment => segment,
@@ -390,7 +404,7 @@ mod tests {
         let mut scheduler = scheduler();
         start(&mut *scheduler, 0, 100);
         start(&mut *scheduler, 1, 50);
-        for number in 1..=9 {
+        for number in 1..=8 {
             let now = at(f64::from(number - 1));
             assert_eq!(token(&mut *scheduler, now), Some((1, number)));
             assert_eq!(
@@ -398,25 +412,52 @@ mod tests {
                 (None, at(f64::from(number)))
             );
         }
-        // Nine tokens are unspent: the other flow has its turn.
-        assert_eq!(token(&mut *scheduler, at(9.0)), Some((0, 1)));
-        scheduler.on_arrival(at(9.5), 1, Arrival::Data { number: 5, is_new: true });
-        assert_eq!(token(&mut *scheduler, at(10.0)), Some((1, 10)));
+        // Eight tokens are unspent: the other flow has its turn.
+        assert_eq!(token(&mut *scheduler, at(8.0)), Some((0, 1)));
+        scheduler.on_arrival(at(8.5), 1, Arrival::Data { number: 5, is_new: true });
+        assert_eq!(token(&mut *scheduler, at(9.0)), Some((1, 9)));
     }
 
     #[test]
     fn a_sender_that_spends_no_tokens_gets_one_after_each_window_timeout() {
         let mut scheduler = scheduler();
         start(&mut *scheduler, 0, 100);
-        (0..9).for_each(|i| assert!(token(&mut *scheduler, at(f64::from(i))).is_some()));
+        (0..8).for_each(|i| assert!(token(&mut *scheduler, at(f64::from(i))).is_some()));
         assert_eq!(
-            (token(&mut *scheduler, at(9.0)), scheduler.next_timer()),
-            (None, at(8.0 + 25.0))
+            (token(&mut *scheduler, at(8.0)), scheduler.next_timer()),
+            (None, at(7.0 + 25.0))
         );
-        assert_eq!(token(&mut *scheduler, at(33.0)), Some((0, 10)));
+        assert_eq!(token(&mut *scheduler, at(32.0)), Some((0, 9)));
         assert_eq!(
-            (token(&mut *scheduler, at(34.0)), scheduler.next_timer()),
-            (None, at(33.0 + 25.0))
+            (token(&mut *scheduler, at(33.0)), scheduler.next_timer()),
+            (None, at(32.0 + 25.0))
+        );
+    }
+
+    #[test]
+    fn waits_for_missing_data_double_until_new_data_arrives() {
+        let config = json!({ "reliability": { "max_rto": "30 us" }, "free_tokens": 0 });
+        let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+        let mut scheduler = Config::read(&config).unwrap().credit_scheduler(&host).unwrap();
+        start(&mut *scheduler, 0, 2);
+        assert_eq!(token(&mut *scheduler, at(0.0)), Some((0, 1)));
+        let mut now = 1.0;
+        assert_eq!(token(&mut *scheduler, at(now)), Some((0, 2)));
+        // Two tokens in each round; max_rto is 25 packet times.
+        for (number, wait) in [(3, 9.0), (5, 18.0), (7, 25.0)] {
+            assert_eq!(token(&mut *scheduler, at(now + 1.0)), None);
+            assert_eq!(scheduler.next_timer(), at(now + wait));
+            now += wait;
+            assert_eq!(token(&mut *scheduler, at(now)), Some((0, number)));
+            now += 1.0;
+            assert_eq!(token(&mut *scheduler, at(now)), Some((0, number + 1)));
+        }
+        scheduler.on_arrival(at(now), 0, Arrival::Data { number: 8, is_new: true });
+        now += 25.0;
+        assert_eq!(token(&mut *scheduler, at(now)), Some((0, 9)));
+        assert_eq!(
+            (token(&mut *scheduler, at(now + 1.0)), scheduler.next_timer()),
+            (None, at(now + 18.0))
         );
     }
 
