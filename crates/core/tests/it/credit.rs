@@ -168,6 +168,21 @@ fn phost_flows_finish_behind_a_bottleneck_that_is_much_slower_than_their_hosts()
 }
 
 #[test]
+fn homa_sends_the_bytes_of_a_time_at_the_line_rate_without_grants() {
+    // 10 us at 10 Gb/s are 12 500 bytes, or nine packets; the grants take longer than that.
+    let fcts = |rtt_bytes: &str, packets: u64| {
+        let homa = json!({ "kind": "homa", "rtt_bytes": rtt_bytes });
+        let flows = run(&fabric(&homa, &[(0.0, 0, 3, packets * 1460)])).flows;
+        (flows.fct_s, flows.ideal_fct_s)
+    };
+    let (fct, ideal_fct) = fcts("10 us", 9);
+    assert_eq!(fct, ideal_fct);
+    let (fct, ideal_fct) = fcts("10 us", 10);
+    assert!(fct[0] > ideal_fct[0]);
+    assert_eq!(fcts("10 us", 100), fcts("9 packets", 100));
+}
+
+#[test]
 fn unbounded_flows_are_granted_too() {
     for kind in ["homa", "phost"] {
         let scenario = json!({

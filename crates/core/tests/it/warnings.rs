@@ -69,6 +69,27 @@ fn timeouts_that_expire_before_an_ack_can_arrive() {
 }
 
 #[test]
+fn grants_that_cannot_fill_a_path() {
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 3, "delay": "20 us" }, "transport": "homa",
+        "time_limit": "100 ms",
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 MB" }] },
+    });
+    let words = "a message alone cannot fill its path";
+    assert_warns(
+        &scenario,
+        words,
+        json!({ "transport": { "kind": "homa", "rtt_bytes": "110 KB" } }),
+    );
+    assert_warns(
+        &scenario,
+        words,
+        json!({ "transport": { "kind": "homa", "rtt_bytes": "85 us" } }),
+    );
+    assert_warns(&scenario, words, json!({ "environment": "lossy_datacentre" }));
+}
+
+#[test]
 fn retransmissions_without_losses() {
     let scenario = json!({
         "topology": "leaf_spine", "transport": "dcqcn", "routing": "spray_random",

@@ -68,6 +68,8 @@ pub(super) fn law(kind: &str, base_rtt: Duration) -> Value {
         "powertcp" | "theta_powertcp" => json!({
             "additive_increase": "0.6 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
         }),
+        // 10 000 bytes at 10 Gb/s in a network with a base RTT of 8 us ([homa18] §3.2: the bytes of an RTT).
+        "homa" => json!({ "rtt_bytes": base_rtt.show() }),
         "swift" => json!({ (ABOVE_BASE_RTT): true }),
         _ => json!({}),
     }

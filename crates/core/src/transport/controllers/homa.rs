@@ -13,10 +13,11 @@ use super::{
     Mechanism, MissingSegments, OutgoingPacket, Path, Priorities, Reliability, Transport,
 };
 use crate::base::schema::{Bounds, Problem, positive, positive_if_given};
-use crate::base::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::HostId;
+use crate::model::graph::Extent;
 use crate::model::packet::{FlowNumber, Format, Header, Kind};
-use crate::queueing::disciplines::{self, strict_priority};
+use crate::queueing::disciplines::{self, Capacity, strict_priority};
 use crate::transport::controllers::Ack;
 
 /// Largest number of priorities, as switches have.
@@ -26,9 +27,10 @@ crate::parameters! {
     /// Homa: the receiving host grants data by shortest remaining message first, and chooses its priority
     /// in the network ([homa18]).
     pub struct Config {
-        /// Bytes on the link that a message sends without grants, and that it may have granted and not
-        /// received; rounded up to packets (`RTTbytes`; authors' simulator at 10 Gb/s: 10 000).
-        pub rtt_bytes: Bytes = Bytes(10_000), where positive;
+        /// Amount on the link that a message sends without grants, and that it may have granted and not
+        /// received: bytes, packets, or a time at the host's line rate, such as the base RTT; rounded up
+        /// to packets (`RTTbytes`; authors' simulator at 10 Gb/s: 10 000 bytes).
+        pub rtt_bytes: Capacity = Capacity::Bytes(10_000);
         /// Number of priorities.
         pub priorities: u32 = MAX_CLASSES, where classes;
         /// Bounds between the priorities of packets without grants: bytes of the message that remain at
@@ -50,6 +52,9 @@ crate::parameters! {
         pub reliability: Reliability = Reliability::selective_repeat();
     }
     check |config| {
+        if matches!(config.rtt_bytes, Capacity::Product(_)) {
+            return Err(Problem::new("rtt_bytes", "must be an amount of data or a time"));
+        }
         if !config.cutoffs.is_sorted_by(|a, b| a < b) {
             return Err(Problem::new("cutoffs", "must ascend"));
         }
@@ -67,9 +72,15 @@ fn classes() -> Bounds {
 }
 
 impl Config {
-    /// Number of segments without grants.
-    fn unscheduled(&self, format: &Format) -> u32 {
-        self.rtt_bytes.0.div_ceil(format.full().0).try_into().unwrap_or(u32::MAX)
+    /// Number of segments without grants, at least 1.
+    fn unscheduled(&self, format: &Format, line_rate: Rate) -> u32 {
+        let bytes = match self.rtt_bytes {
+            Capacity::Packets(packets) => return packets.max(1),
+            Capacity::Bytes(bytes) => bytes,
+            Capacity::Time(time) => line_rate.carries(time).0,
+            Capacity::Product(_) => unreachable!("rejected by the check"),
+        };
+        bytes.div_ceil(format.full().0).clamp(1, u64::from(u32::MAX)) as u32
     }
 
     /// Priority of a packet without a grant, at which this payload of the message remains.
@@ -80,11 +91,13 @@ impl Config {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let unscheduled = self.unscheduled(&path.format, path.line_rate);
         Box::new(Homa {
             config: self.clone(),
             format: path.format.clone(),
             size: path.size,
-            granted: self.unscheduled(&path.format),
+            unscheduled,
+            granted: unscheduled,
             class: 0,
             sent: 0,
         })
@@ -97,13 +110,26 @@ impl Transport for Config {
     fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
         Some(Box::new(GrantScheduler {
             config: self.clone(),
-            rtt_segments: self.unscheduled(&host.format),
+            rtt_segments: self.unscheduled(&host.format, host.line_rate),
             packet_time: host.line_rate.transmit(host.format.full()),
             payload: host.format.payload,
             messages: Vec::new(),
             granted: Vec::new(),
             timer: Time::NEVER,
         }))
+    }
+
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let base_rtt = extent.base_rtt(format);
+        let packets = self.unscheduled(format, extent.slowest);
+        let most = Bytes(u64::from(packets) * format.full().0);
+        if most >= extent.slowest.carries(base_rtt) {
+            return Vec::new();
+        }
+        vec![format!(
+            "rtt_bytes of {most} are less than the slowest link carries in the base RTT, {base_rtt}: a \
+             message alone cannot fill its path"
+        )]
     }
 
     fn own_reliability(&self) -> &'static [&'static str] {
@@ -131,6 +157,8 @@ struct Homa {
     config: Config,
     format: Format,
     size: Option<Bytes>,
+    /// Number of segments without grants.
+    unscheduled: u32,
     /// End of the segments that may be sent.
     granted: u32,
     /// Priority of granted segments.
@@ -163,7 +191,7 @@ impl Controller for Homa {
         }
         let remaining = Bytes(self.size.map_or(u64::MAX, |size| size.0 - outgoing.offset.0));
         let segment = outgoing.offset.0 / self.format.payload.0;
-        let is_unscheduled = segment < u64::from(self.config.unscheduled(&self.format));
+        let is_unscheduled = segment < u64::from(self.unscheduled);
         let class = if segment < self.sent {
             // What the receiver requests again has the highest priority (authors' kernel module).
             0

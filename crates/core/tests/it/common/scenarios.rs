@@ -240,7 +240,8 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
 /// Sets the parameters of a receiver-driven transport.
 fn credit(random: &mut Random, transport: &mut Value) {
     if transport["kind"] == "homa" {
-        transport["rtt_bytes"] = pick(random, &["1 B", "10 KB", "100 KB"]).into();
+        transport["rtt_bytes"] =
+            pick(random, &["1 B", "10 KB", "100 KB", "3 packets", "20 us"]).into();
         transport["cutoffs"] = pick(random, &[json!([]), json!([433, 2339, 6756])]);
         transport["overcommitment"] = pick(random, &[json!("none"), json!(1), json!(20)]);
         transport["tail_boost"] = json!(random.below(2) == 0);
