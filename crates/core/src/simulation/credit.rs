@@ -26,6 +26,8 @@ pub(super) struct SchedulerRef {
     number: u32,
     /// True if the scheduler has the flow.
     has_flow: bool,
+    /// True if the receiver answers every packet.
+    pub(super) answers_packets: bool,
 }
 
 impl Simulation<'_> {
@@ -34,8 +36,13 @@ impl Simulation<'_> {
         let transport = self.transports.of_class(spec.class);
         let (index, transports) = self.transports.index_of(spec.class);
         let number = spec.target * transports as u32 + index as u32;
-        (transport.mechanism.credit != CreditUse::None)
-            .then_some(SchedulerRef { number, has_flow: false })
+        let credit = transport.mechanism.credit;
+        let answers_packets = credit == CreditUse::PerPacket;
+        (credit != CreditUse::None).then_some(SchedulerRef {
+            number,
+            has_flow: false,
+            answers_packets,
+        })
     }
 
     /// Receives a request for credit: repeats the ACK if all data has arrived.
@@ -61,7 +68,7 @@ impl Simulation<'_> {
     }
 
     /// Notifies the scheduler of an arrival, and sends the credits that follow.
-    fn update_scheduler(&mut self, flow: FlowNumber, slot: usize, arrival: Arrival) {
+    pub(super) fn update_scheduler(&mut self, flow: FlowNumber, slot: usize, arrival: Arrival) {
         let now = self.scheduler.now();
         let (Some(receiver_end), Some(shared)) =
             (&mut self.flows.receivers[slot], &self.flows.shared[slot])
@@ -69,7 +76,7 @@ impl Simulation<'_> {
             return;
         };
         let is_complete = receiver_end.completed_at < Time::NEVER;
-        let Some(SchedulerRef { number, has_flow }) = &mut receiver_end.credit_scheduler else {
+        let Some(SchedulerRef { number, has_flow, .. }) = &mut receiver_end.credit_scheduler else {
             return;
         };
         if is_complete && !*has_flow {

@@ -1,6 +1,6 @@
 //! Credit schedulers: what a receiving host decides for all flows that end there.
 //!
-//! A receiver-driven transport (Homa, pHost) has one scheduler per receiving host. The scheduler learns of
+//! A receiver-driven transport (Homa, NDP, pHost) has one scheduler per receiving host. It learns of
 //! flows by their first packets, and issues credits: control packets that permit senders to send, and that
 //! may be lost.
 
@@ -41,6 +41,8 @@ pub enum Arrival {
         /// False for a duplicate.
         is_new: bool,
     },
+    /// Header of a trimmed packet, which a NACK answers.
+    Trimmed,
 }
 
 /// Segments that receivers lack: returns the first one of a flow from a segment on, or `u32::MAX` without one

@@ -118,6 +118,9 @@ pub enum CreditUse {
     Unannounced,
     /// The sender requests credit before its first data, and after a timeout.
     Announced,
+    /// As `Unannounced`, but the receiver answers every packet: with an ACK, or with a NACK if it was
+    /// trimmed.
+    PerPacket,
 }
 
 impl Mechanism {

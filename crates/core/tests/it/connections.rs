@@ -377,6 +377,7 @@ fn every_transport_serves_connections_or_refuses_them() {
         "fair_share",
         "homa",
         "jump_start",
+        "ndp",
         "pcp",
         "pdq",
         "pfabric",

@@ -107,6 +107,67 @@ fn homa_host_that_sends_several_messages_sends_the_shortest_first() {
     assert_close(wait, 0.8 + 0.1, "wait");
 }
 
+/// NDP on a star of 100 Gb/s and 1 us per link, with packets of 4096 + 64 bytes and control packets of 64.
+fn ndp(window: u32, rows: &[(f64, u32, u32, u64)]) -> Value {
+    json!({
+        "topology": { "kind": "star", "hosts": 34, "rate": "100 Gbps", "delay": "1 us" },
+        "packet": { "payload": "4096 B", "header": "64 B", "ack": "64 B" },
+        "switch": { "control_priority": false },
+        "queue": { "kind": "composite", "capacity": "6 packets" },
+        "transport": { "kind": "ndp", "initial_window": window, "pull_rate": 0.99 },
+        "workload": flows(rows),
+    })
+}
+
+/// Times of a packet and of a control packet at 100 Gb/s, in microseconds.
+const LARGE: f64 = 0.3328;
+const SMALL: f64 = 0.00512;
+
+#[test]
+fn ndp_flow_alone_starts_at_line_rate_and_continues_at_the_pace_of_pulls() {
+    let base_rtt = 2.0 * (LARGE + 1.0 + SMALL + 1.0);
+    for (window, packets) in [(43, 1), (43, 43), (14, 100)] {
+        let results = run(&ndp(window, &[(0.0, 0, 1, packets * 4096)]));
+        let whole = 2.0 * (LARGE + 1.0);
+        let at_line_rate = whole + LARGE * (packets - 1) as f64;
+        let pulled = base_rtt + whole + LARGE / 0.99 * (packets as f64 - f64::from(window) - 1.0);
+        let expected = if packets > u64::from(window) { pulled } else { at_line_rate };
+        assert_close(fcts(&results)[0], expected, &format!("{packets} packets"));
+    }
+}
+
+#[test]
+fn ndp_incast_fills_the_receivers_link_with_pulled_packets() {
+    let of = |packets: u64| {
+        let rows: Vec<_> = (0..32).map(|source| (0.0, source, 33, packets * 4096)).collect();
+        run(&ndp(16, &rows))
+    };
+    let (short, long) = (of(32), of(128));
+    // All but about a window, which the link carries meanwhile, is trimmed and sent again by pulls.
+    for results in [&short, &long] {
+        assert_eq!(count(results, "timeouts") + count(results, "drops"), 0);
+        let trims = count(results, "trims");
+        assert_eq!(trims, count(results, "retransmits"));
+        assert!((31 * 16 - 8..=31 * 16 + 8).contains(&trims), "{trims} trims");
+    }
+    let last = |results: &Results| fcts(results).into_iter().fold(0.0, f64::max);
+    let pulled = 32.0 * 96.0 * LARGE / 0.99;
+    let took = last(&long) - last(&short);
+    assert!((took / pulled - 1.0).abs() < 1e-3, "{took} us for {pulled} us of pulled packets");
+    // Flows have equal shares of pulls, some of which replace trimmed packets.
+    let first = fcts(&long).into_iter().fold(f64::INFINITY, f64::min);
+    assert!(first > 0.9 * last(&long), "{first} us and {} us", last(&long));
+}
+
+#[test]
+fn trimmed_packets_of_a_transport_without_pulls_are_lost() {
+    let rows: Vec<_> = (0..8).map(|source| (0.0, source, 33, 50 * 4096)).collect();
+    let scenario = with(&ndp(43, &rows), json!({ "transport": "dctcp" }));
+    let results = run(&scenario);
+    assert!(count(&results, "trims") > 0 && count(&results, "drops") == 0);
+    assert_eq!(count(&results, "unfinished"), 0);
+}
+
 #[test]
 fn waits_for_credit_are_a_part_of_the_fct_breakdown() {
     let scenario = fabric(&phost(), &[(0.0, 0, 3, 100 * 1460)]);
@@ -124,7 +185,7 @@ fn all_flows_finish_although_requests_credits_data_and_acks_are_lost() {
             (f64::from(i / 6) * 30e-6, i % 3, 3 + i / 3 % 3, size)
         })
         .collect();
-    for kind in ["homa", "phost"] {
+    for kind in ["homa", "phost", "ndp"] {
         for loss in [0.02, 0.2] {
             for seed in 0..4 {
                 let scenario = json!({
@@ -184,7 +245,7 @@ fn homa_sends_the_bytes_of_a_time_at_the_line_rate_without_grants() {
 
 #[test]
 fn unbounded_flows_are_granted_too() {
-    for kind in ["homa", "phost"] {
+    for kind in ["homa", "phost", "ndp"] {
         let scenario = json!({
             "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
             "transport": kind,

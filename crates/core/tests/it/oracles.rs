@@ -22,7 +22,7 @@ fn at_line_rate() -> Vec<Value> {
         "timely" | "patched_timely" => ["per_packet", "per_burst"]
             .map(|pacing| json!({ "kind": name, "segments": { "pacing": pacing } }))
             .to_vec(),
-        "dctcp" => vec![json!({ "kind": name, "initial_window": 101 })],
+        "dctcp" | "ndp" => vec![json!({ "kind": name, "initial_window": 101 })],
         "d2tcp" | "pias" => vec![json!({ "kind": name, "dctcp": { "initial_window": 101 } })],
         "swift" => vec![json!({ "kind": name, "initial_cwnd": 101 })],
         "fast" => vec![

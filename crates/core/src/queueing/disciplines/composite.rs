@@ -13,7 +13,7 @@ use crate::model::packet::{Kind, Packet};
 
 crate::parameters! {
     /// Composite queue: a FIFO for data and one for headers and control packets. Data that does not fit
-    /// is trimmed to its header, so that the receiver learns at once what is missing ([ndp17]).
+    /// is trimmed to its header, so that the receiver learns of the loss at once ([ndp17]).
     pub struct Config {
         /// Capacity of the data FIFO ([ndp17]: 8 packets). If a packet arrives that does not fit, a fair
         /// coin chooses the victim: this packet, or the newest that waits, if that makes enough room.
@@ -23,7 +23,7 @@ crate::parameters! {
         /// their payload. `none`: no limit.
         pub header_capacity: Option<Capacity> = Some(Capacity::Packets(1000));
         /// Headers and control packets that depart for each data packet while both wait ([ndp17]: 10).
-        /// `none`: data waits until there are none.
+        /// `none`: data waits for all of them.
         pub header_share: Option<u32> = None, where positive_if_given;
         /// If false, data that does not fit is dropped.
         pub trimming: bool = true;

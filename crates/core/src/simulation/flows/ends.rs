@@ -144,6 +144,11 @@ impl ReceiverEnd {
         self.completed_at == Time::NEVER && self.expected < u64::MAX
     }
 
+    /// Returns true if the transport sends data by credit, and the receiver answers each packet of it.
+    pub(in crate::simulation) fn answers_packets(&self) -> bool {
+        self.credit_scheduler.is_some_and(|scheduler| scheduler.answers_packets)
+    }
+
     /// Time of the receiver's next answer, if an answer is delayed.
     fn next_timer(&self) -> Time {
         self.external_stack

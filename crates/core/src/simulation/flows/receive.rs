@@ -7,6 +7,7 @@ use crate::model::packet::{FlowNumber, Header, Kind, Packet};
 use crate::network::breakdown::packet_records::PacketRecords;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
+use crate::transport::Arrival;
 use crate::transport::endpoint::receiver::{Acknowledgement, ReceiverOutput};
 
 impl ReceiverEnd {
@@ -59,7 +60,7 @@ impl Simulation<'_> {
             receiver_end.completed_at = now;
         }
         let uses_credit = receiver_end.credit_scheduler.is_some();
-        if uses_credit && receiver_end.lacks_data() {
+        if uses_credit && !receiver_end.answers_packets() && receiver_end.lacks_data() {
             reply.ack = None;
         }
         if let Some(records) = self.network.records_mut() {
@@ -98,12 +99,19 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Receives the header of a trimmed packet. Without its payload the packet is as good as lost.
+    /// Receives the header of a trimmed packet, and refuses the packet (NACK) if the transport has such an
+    /// answer. Otherwise the packet counts as lost.
     pub(in crate::simulation) fn on_trimmed(&mut self, packet: &Packet, slot: usize) {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         receiver_end.packets.on_received(self.scheduler.now());
-        self.network.take_telemetry(packet);
-        self.note_possible_end(slot, Time::ZERO);
+        if receiver_end.answers_packets() {
+            let reply = receiver_end.receiver.on_trimmed(packet);
+            self.update_scheduler(packet.flow, slot, Arrival::Trimmed);
+            self.reply(packet.flow, slot, reply, false, None);
+        } else {
+            self.network.take_telemetry(packet);
+            self.note_possible_end(slot, Time::ZERO);
+        }
     }
 
     /// Receives a FIN, which is not answered.

@@ -362,6 +362,7 @@ impl CreditScheduler for GrantScheduler {
             }
             // The sender has waited for long: what was granted to it is lost.
             Arrival::Request => message.resend_at = now,
+            Arrival::Trimmed => {}
         }
     }
 

@@ -15,6 +15,7 @@ pub mod high_speed_tcp;
 pub mod homa;
 pub mod hpcc;
 pub mod jump_start;
+pub mod ndp;
 pub mod patched_timely;
 pub mod pcp;
 pub mod pdq;
@@ -47,7 +48,7 @@ crate::family! {
     /// The transports, by their names in scenarios.
     pub enum Config as dyn Transport named "transport" {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, homa, hpcc, jump_start, patched_timely, pcp, pdq, pfabric, phost, pias,
+        high_speed_tcp, homa, hpcc, jump_start, ndp, patched_timely, pcp, pdq, pfabric, phost, pias,
         powertcp, python, quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely,
         vegas, xcp,
     }

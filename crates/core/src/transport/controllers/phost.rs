@@ -256,7 +256,7 @@ impl CreditScheduler for TokenScheduler {
             Arrival::Request if flow.received > 0 => {
                 (flow.resend_at, flow.window_at) = (now, now);
             }
-            Arrival::Request => {}
+            Arrival::Request | Arrival::Trimmed => {}
         }
     }
 

@@ -320,6 +320,16 @@ impl Receiver {
         }
     }
 
+    /// Handles the header of a trimmed packet: the NACK names the segment, unless that has arrived.
+    pub fn on_trimmed(&mut self, packet: &Packet) -> ReceiverOutput {
+        let segment = packet.sequence;
+        let is_missing = self.first_missing(segment) == segment;
+        let (kind, block) =
+            if is_missing { (Kind::Nack, (segment, segment + 1)) } else { (Kind::Ack, (0, 0)) };
+        let ack = Some(Acknowledgement { kind, ..self.acknowledge(packet, block) });
+        ReceiverOutput { ack, ..ReceiverOutput::default() }
+    }
+
     /// Returns the acknowledgement of all data, in answer to a request for credit.
     pub fn repeat_ack(&mut self, request: &Packet) -> ReceiverOutput {
         let ack = Some(self.acknowledge(request, (0, 0)));

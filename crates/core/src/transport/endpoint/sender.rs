@@ -497,7 +497,7 @@ impl Sender {
         let (was_recovering, had_timed_out) =
             (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
         let mut outcome = if packet.kind == Kind::Nack {
-            self.scoreboard.on_nack(packet.sequence, now)
+            self.scoreboard.on_nack(packet.sequence, block.0, now)
         } else if packet.kind == Kind::ProbeAck {
             // Acknowledges no data, and so is not a duplicate ACK.
             AckOutcome::default()

@@ -275,9 +275,15 @@ impl Scoreboard {
         outcome
     }
 
-    /// Handles a NACK of a go-back-N receiver: restarts from the first missing segment.
-    pub fn on_nack(&mut self, sequence: u32, now: Time) -> AckOutcome {
+    /// Handles a NACK. From a go-back-N receiver: restarts from the first missing segment. Otherwise the
+    /// segment `trimmed` is lost.
+    pub fn on_nack(&mut self, sequence: u32, trimmed: u32, now: Time) -> AckOutcome {
         let outcome = self.on_ack(sequence, &[], now, Time::NEVER);
+        if self.recovery != Recovery::GoBackN {
+            let before = self.lost.count();
+            self.mark_missing(trimmed);
+            return AckOutcome { lost: self.lost.count() - before, ..outcome };
+        }
         let was_ahead = self.next > self.cumulative;
         let starts_recovery = was_ahead && self.enter_recovery();
         let lost = self.flight_size();

@@ -250,6 +250,10 @@ fn credit(random: &mut Random, transport: &mut Value) {
         transport["free_tokens"] = pick(random, &[0, 8, 100]).into();
         transport["window"] = pick(random, &[1, 8]).into();
         transport["token_life"] = pick(random, &[1.5, 10.0]).into();
+    } else if transport["kind"] == "ndp" {
+        transport["initial_window"] = pick(random, &[json!("1 BDP"), json!(1), json!(30)]);
+        transport["pull_rate"] = pick(random, &[1.0, 0.5]).into();
+        transport["request_pulls"] = pick(random, &[1, 8]).into();
     }
 }
 
@@ -261,10 +265,14 @@ pub fn with_credit(seed: u64) -> Value {
     }
     let random = &mut Random::new(seed, "scenario/credit");
     let mut transport = json!({
-        "kind": pick(random, &["homa", "phost"]),
+        "kind": pick(random, &["homa", "phost", "ndp"]),
         "reliability": { "handshake": random.below(2) == 0, "max_rto": "50 ms" },
     });
     credit(random, &mut transport);
+    if transport["kind"] == "ndp" && random.below(2) == 0 {
+        // The queue that it was designed for.
+        scenario.as_object_mut().map(|scenario| scenario.remove("queue"));
+    }
     scenario["transport"] = transport;
     scenario.as_object_mut().map(|scenario| scenario.remove("transports"));
     scenario

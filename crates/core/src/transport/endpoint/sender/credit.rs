@@ -21,7 +21,7 @@ impl CreditState {
         match credit {
             CreditUse::None => Self::Unused,
             CreditUse::Announced => Self::Due,
-            CreditUse::Unannounced => Self::Requested,
+            CreditUse::Unannounced | CreditUse::PerPacket => Self::Requested,
         }
     }
 }

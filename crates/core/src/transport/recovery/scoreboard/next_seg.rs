@@ -31,9 +31,10 @@ impl Scoreboard {
         self.total - self.next + self.lost.count()
     }
 
-    /// Marks a segment lost that the receiver lacks, if it was sent.
+    /// Marks a segment lost that the receiver lacks, if it was sent and has not arrived since.
     pub fn mark_missing(&mut self, sequence: u32) {
-        if (self.cumulative..self.next).contains(&sequence) {
+        let was_sent = (self.cumulative..self.next).contains(&sequence);
+        if was_sent && self.sacked.range_of(sequence).is_none() {
             self.lost.insert(sequence, sequence + 1);
         }
     }

@@ -95,13 +95,13 @@ fn without_sack_duplicate_acks_after_a_timeout_start_no_recovery() {
 #[test]
 fn go_back_n_restarts_from_the_gap_and_reduces_once_per_window() {
     let mut board = board(Recovery::GoBackN, Some(3), 10);
-    assert!(board.on_nack(3, NOW).starts_recovery);
+    assert!(board.on_nack(3, 0, NOW).starts_recovery);
     assert_eq!(send(&mut board, 3), [3, 4, 5]);
-    assert!(!board.on_nack(4, NOW).starts_recovery, "within the same window");
+    assert!(!board.on_nack(4, 0, NOW).starts_recovery, "within the same window");
     assert_eq!(send(&mut board, 7), (4..11).collect::<Vec<_>>());
     board.on_ack(11, &[], NOW, NOW);
     send(&mut board, 5);
-    assert!(board.on_nack(12, NOW).starts_recovery, "the next window");
+    assert!(board.on_nack(12, 0, NOW).starts_recovery, "the next window");
 }
 
 #[test]
