@@ -201,8 +201,14 @@ mod tests {
     use crate::transport::fixture::OUTGOING;
     use serde_json::json;
 
-    const FORMAT: Format =
-        Format { payload: Bytes(1436), header: Bytes(64), ack: Bytes(64), syn: None, sack: false };
+    const FORMAT: Format = Format {
+        payload: Bytes(1436),
+        header: Bytes(64),
+        ack: Bytes(64),
+        credit: None,
+        syn: None,
+        sack: false,
+    };
 
     /// Returns the time of this number of packets of 1.2 us at 10 Gb/s.
     fn at(packets: u64) -> Time {
