@@ -489,6 +489,13 @@ def test_few_flows_agree_with_the_simulator_of_hpcc() -> None:
         assert outcome.completion.held, f"{outcome.replay.full_name}: {outcome.completion.sentence}"
 
 
+def test_single_flows_and_incasts_agree_with_htsim() -> None:
+    runs = ["alone", "alone_2t", "incast_8", "incast_32"]
+    for outcome in validate(read_cases(VALIDATION / "htsim", only=runs)):
+        for name, verdict in (*outcome.completions, *outcome.counts):
+            assert verdict.held, f"{outcome.replay.full_name}: {name}: {verdict.sentence}"
+
+
 def test_short_replays_agree_with_yaps() -> None:
     replays = read_cases(VALIDATION / "yaps", quick=True, only=["ws"])
     assert {replay.name for replay in replays} == {"omniscient", "pfabric", "dctcp"}

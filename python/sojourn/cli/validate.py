@@ -14,7 +14,7 @@ def validate(
         str,
         typer.Argument(
             metavar="CASES",
-            help="`hpcc`, `linux`, `ns2`, `phost`, `yaps`, or a folder of cases.",
+            help="`hpcc`, `htsim`, `linux`, `ns2`, `phost`, `yaps`, or a folder of cases.",
             autocompletion=completion.cases,
         ),
     ],
