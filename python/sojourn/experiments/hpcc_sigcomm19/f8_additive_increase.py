@@ -58,7 +58,7 @@ figure = Figure(
     },
     deviations=(
         "The network is the star of F7, with eta 0.95. The flows start 20 µs apart, so that they "
-        "are not equal from the start, and do not end. Both numbers are means from 1 to 6 ms, the "
+        "are not equal from the start, and do not end. All numbers are means from 1 to 6 ms, the "
         "index of throughputs in intervals of 1 ms.",
         "Once the flows are equal, a link's utilisation is U = eta + n R_AI / B, or eta / (1 - n "
         "R_AI / B) if that is above 1, where R_AI is W_AI over the base RTT: the queue is then "
@@ -66,8 +66,8 @@ figure = Figure(
         "products counts as empty.",
         "The queue is above the fixed point though U is near it (right, a claim of our own): at "
         "300 B the senders' U is 1.058, the fixed point 1.047. The formula assumes that the link "
-        "is never idle, but packets of flows that are not synchronised leave gaps: 95 to 98 % of "
-        "the link are used, and the rest of U is queue.",
+        "is never idle, but arrivals are uneven: 95 to 98 % of the link are used, and the rest "
+        "of U is queue.",
     ),
     panels=(1, 3),
     size=(15, 4.4),
