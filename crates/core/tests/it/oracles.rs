@@ -22,7 +22,7 @@ fn at_line_rate() -> Vec<Value> {
         "timely" | "patched_timely" => ["per_packet", "per_burst"]
             .map(|pacing| json!({ "kind": name, "segments": { "pacing": pacing } }))
             .to_vec(),
-        "dctcp" | "ndp" => vec![json!({ "kind": name, "initial_window": 101 })],
+        "dctcp" => vec![json!({ "kind": name, "initial_window": 101 })],
         "d2tcp" | "pias" => vec![json!({ "kind": name, "dctcp": { "initial_window": 101 } })],
         "swift" => vec![json!({ "kind": name, "initial_cwnd": 101 })],
         "fast" => vec![
@@ -43,10 +43,10 @@ fn at_line_rate() -> Vec<Value> {
         // As many packets as its queue holds, which exceeds one BDP of these networks.
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
         "homa" => vec![json!({ "kind": name, "rtt_bytes": "110 KB" })],
-        // These transports request or probe a rate first, drain the queue that they assume, or keep
-        // utilisation below 1.
-        "bbr" | "bbr3" | "d3" | "fair_share" | "hpcc" | "jump_start" | "pcp" | "pdq" | "phost"
-        | "powertcp" | "quick_start" | "rcp" | "theta_powertcp" => Vec::new(),
+        // These transports request or probe a rate first, drain the queue that they assume, keep
+        // utilisation below 1, or trim a first window that is longer than their queue.
+        "bbr" | "bbr3" | "d3" | "fair_share" | "hpcc" | "jump_start" | "ndp" | "pcp" | "pdq"
+        | "phost" | "powertcp" | "quick_start" | "rcp" | "theta_powertcp" => Vec::new(),
         other => {
             panic!("add the parameters for a line-rate start of `{other}` here, or exclude it")
         }
