@@ -396,15 +396,20 @@ impl Routes {
         if let [path] = paths[..] {
             return ideal_fct(path.iter().map(of_link), format, size);
         }
-        let of_path = |path: &&[LinkId]| {
-            let hop = |link: &LinkId| {
-                let (rate, delay) = of_link(link);
-                (rate, delay, paths.iter().all(|other| other.contains(link)))
-            };
-            let hops: Vec<_> = path.iter().map(hop).collect();
-            ideal_fct_spread(&hops, format, size)
+        let hop = |link: &LinkId| {
+            let (rate, delay) = of_link(link);
+            (rate, delay, paths.iter().all(|other| other.contains(link)))
         };
-        paths.iter().map(of_path).min_by_key(IdealFct::total).unwrap_or_default()
+        // In a symmetric network all paths are alike.
+        let mut distinct: Vec<Vec<_>> = Vec::new();
+        for path in &paths {
+            let is_alike = |other: &Vec<_>| path.iter().map(hop).eq(other.iter().copied());
+            if !distinct.last().is_some_and(is_alike) {
+                distinct.push(path.iter().map(hop).collect());
+            }
+        }
+        let of_hops = |hops: &Vec<_>| ideal_fct_spread(hops, format, size);
+        distinct.iter().map(of_hops).min_by_key(IdealFct::total).unwrap_or_default()
     }
 
     /// Returns the time of a packet of `bytes` over an empty network.
