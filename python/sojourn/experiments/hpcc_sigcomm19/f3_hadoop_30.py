@@ -13,11 +13,9 @@ figure = slowdowns(
     paper={"warm_up": "2 ms", "stop": "20 ms"},
 )
 
-# At other scales an interval of a p99 is wider than 5 %.
 figure.claim(
     "below position 70 % (up to 7 KB) the p50, p95 and p99 of every scheme are flat: within 5 % of "
     "their mean over the bins",
-    scales=("paper",),
 )(flat)
 
 figure.claim("below position 70 % the p99 under DCQCN+w is at least 1.6 times HPCC's in every bin")(
