@@ -396,9 +396,12 @@ impl Routes {
         if let [path] = paths[..] {
             return ideal_fct(path.iter().map(of_link), format, size);
         }
+        let is_shared = |link: &&LinkId| paths.iter().all(|path| path.contains(link));
+        let shared: Vec<&LinkId> =
+            paths.iter().take(1).copied().flatten().filter(is_shared).collect();
         let hop = |link: &LinkId| {
             let (rate, delay) = of_link(link);
-            (rate, delay, paths.iter().all(|other| other.contains(link)))
+            (rate, delay, shared.contains(&link))
         };
         // In a symmetric network all paths are alike.
         let mut distinct: Vec<Vec<_>> = Vec::new();
