@@ -160,6 +160,19 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             "flows": 800,
         },
     },
+    "W13": {
+        **FABRIC,
+        "name": "W13: Homa, 20,000 messages of its W3 at load 0.8 on 144 hosts",
+        "packet": {"payload": "1442 B", "header": "96 B", "ack": "1 B", "credit": "84 B"},
+        "transport": {"kind": "homa", "cutoffs": [433, 2339, 6756]},
+        "routing": "spray_random",
+        "workload": {
+            "kind": "poisson",
+            "load": 0.8,
+            "sizes": {"kind": "empirical", "table": "homa_w3"},
+            "flows": 20_000,
+        },
+    },
     "W14": {
         "name": "W14: permutation of 1 MB flows on a fat-tree of 8192 hosts",
         "topology": {"kind": "fat_tree", "k": 32, "rate": "100 Gbps", "delay": "1 us"},
