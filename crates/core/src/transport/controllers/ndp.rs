@@ -61,6 +61,10 @@ impl Transport for Config {
         }))
     }
 
+    fn own_reliability(&self) -> &'static [&'static str] {
+        Mechanism::SET_BY_CREDIT
+    }
+
     fn needs_own_connection(&self) -> bool {
         true
     }
