@@ -106,5 +106,5 @@ def bounded(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim("from ToRs to aggregation switches queues have a mean of at most 3 KB")
-def uncongested_core(table: pl.DataFrame) -> Verdict:
+def short_uplink_queues(table: pl.DataFrame) -> Verdict:
     return all_at_most(lengths_kb(table, UPLINK, MEAN), 3)

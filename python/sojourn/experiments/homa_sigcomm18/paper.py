@@ -30,7 +30,7 @@ paper = Paper(
         "packets of its scheme."
     ),
     deviations=(
-        "NDP, which the source has for W5, is not implemented.",
+        "NDP, which the source has for W5, is left out.",
         "Homa's packets have one size, 1442 + 96 B, that of unscheduled packets; scheduled ones of "
         "the authors' simulator carry 1456 B. So W4 and W5 have 1 % more bytes on the links. "
         "10 000 B without grants are rounded up to 7 packets.",

@@ -8,9 +8,9 @@ from .paper import DCQCN, DCTCP, TIMELY
 from .slowdowns import LARGE, SMALL, over_hpcc, slowdowns
 
 figure = slowdowns(
-    1,
     "web_search",
     0.3,
+    id="f1",
     smoke={"warm_up": "500 us", "stop": "3 ms"},
     quick={"warm_up": "2 ms", "stop": "7 ms"},
     paper={"warm_up": "2 ms", "stop": "50 ms"},

@@ -11,9 +11,9 @@ from .paper import DCQCN, DCTCP, HPCC, TIMELY
 from .slowdowns import LARGE, SMALL, over_hpcc, slowdowns, value
 
 figure = slowdowns(
-    2,
     "web_search",
     0.5,
+    id="f2",
     smoke={"warm_up": "500 us", "stop": "2 ms"},
     quick={"warm_up": "2 ms", "stop": "7 ms"},
     paper={"warm_up": "2 ms", "stop": "50 ms"},

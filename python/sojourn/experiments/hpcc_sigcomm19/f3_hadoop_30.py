@@ -5,9 +5,9 @@ from functools import partial
 from .slowdowns import flat, slowdowns, small_tail
 
 figure = slowdowns(
-    3,
     "fb_hadoop",
     0.3,
+    id="f3",
     smoke={"warm_up": "200 us", "stop": "600 us"},
     quick={"warm_up": "2 ms", "stop": "4 ms"},
     paper={"warm_up": "2 ms", "stop": "20 ms"},

@@ -103,14 +103,14 @@ base: dict[str, Any] = {
 }
 
 
-def slowdowns(number: int, sizes: str, load: float, **arrivals: dict[str, str]) -> Figure:
+def slowdowns(sizes: str, load: float, *, id: str, **arrivals: dict[str, str]) -> Figure:
     """Return the figure of a flow size distribution at a load; claims are those of its file.
 
     `arrivals` are the warm-up and the last arrival at each scale.
     """
     figure = Figure(
         paper,
-        id=f"f{number}",
+        id=id,
         title=f"Slowdown by flow size, {NAMES[sizes]} at load {load:g}",
         source=f"Public results page of the authors' simulator, {NAMES[sizes]} at {load:.0%}",
         scales=dict(arrivals),
@@ -123,8 +123,9 @@ def slowdowns(number: int, sizes: str, load: float, **arrivals: dict[str, str]) 
             "The authors' runs last 0.1 s, and contain the flows that finish by then. Ours have a "
             "warm-up of 2 ms, and end when all flows have finished. Flows arrive for 50 ms (web "
             "search) or 20 ms at the scale `paper`, for 7 or 4 ms at `quick`, which has 80 hosts, "
-            "with as many uplinks per host. Published curves (hollow) are read off the public "
-            "plots, within 2 %; points hidden by other curves are missing.",
+            "with as many uplinks per host; `quick` was longer at first, and was shortened for its "
+            "cost after a run of F3 had been seen. Published curves (hollow) are read off the "
+            "public plots, within 2 %; points hidden by other curves are missing.",
             "The ACKs of TIMELY+w have priority, as in the authors' scripts, those of the others "
             "have not. The public curves of its small flows are higher: with web search at load "
             "0.3, the p95 of the smallest is 3.1, here 2.2, and 2.8 without priority (four seeds).",
