@@ -407,10 +407,14 @@ impl Network {
             }
             PortOutcome::Dropped => self.discard(packet, link, scheduler),
             PortOutcome::Waits | PortOutcome::WaitsUntil(_) => {
-                self.record_enqueue(packet, class, link, now);
+                if self.records.is_some() {
+                    self.record_enqueue(packet, class, link, now);
+                }
             }
             PortOutcome::Queued => {
-                self.record_enqueue(packet, class, link, now);
+                if self.records.is_some() {
+                    self.record_enqueue(packet, class, link, now);
+                }
                 self.serve(link, scheduler);
             }
         }

@@ -223,6 +223,7 @@ impl LiveFlows {
     }
 
     /// Inserts a flow, or those of its ends that are in this partition.
+    #[inline]
     pub(in crate::simulation) fn insert(
         &mut self,
         slot: usize,
@@ -236,6 +237,7 @@ impl LiveFlows {
     }
 
     /// Removes a flow, if its sender is in this partition and the final state of its receiver is available.
+    #[inline]
     pub(in crate::simulation) fn remove(
         &mut self,
         slot: usize,

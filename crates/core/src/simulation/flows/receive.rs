@@ -200,6 +200,7 @@ impl Simulation<'_> {
     }
 
     /// Feedback in an answer: the one-way delay of the packet, or what routers wrote into its header.
+    #[inline]
     fn feedback(&self, slot: usize, sent_at: Time, written: f32) -> f32 {
         let Some(receiver_end) = &self.flows.receivers[slot] else { return written };
         if self.transports.of_class(receiver_end.class).mechanism.acks.echoes_one_way_delay {
@@ -210,6 +211,7 @@ impl Simulation<'_> {
     }
 
     /// Sends a packet on the reverse path.
+    #[inline]
     fn send_back(&mut self, slot: usize, mut packet: Packet) {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         receiver_end.packets.sent += 1;

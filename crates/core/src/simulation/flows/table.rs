@@ -7,7 +7,7 @@ const CHUNK: usize = 1 << 10;
 
 /// Chunked table. A single vector with a million flows would be copied when it grows, and half of it would be
 /// empty.
-pub(in crate::simulation) struct ChunkedTable<T>(Vec<Vec<Option<T>>>);
+pub(in crate::simulation) struct ChunkedTable<T>(Vec<Box<[Option<T>; CHUNK]>>);
 
 impl<T> Default for ChunkedTable<T> {
     fn default() -> Self {
@@ -18,22 +18,23 @@ impl<T> Default for ChunkedTable<T> {
 impl<T> ChunkedTable<T> {
     /// Returns the entry of a slot, if there is one.
     pub(in crate::simulation) fn get(&self, slot: usize) -> Option<&T> {
-        self.0.get(slot / CHUNK)?.get(slot % CHUNK)?.as_ref()
+        self.0.get(slot / CHUNK)?[slot % CHUNK].as_ref()
     }
 
     /// Sets the entry of a slot.
+    #[inline]
     pub(in crate::simulation) fn insert(&mut self, slot: usize, value: Option<T>) {
         while slot / CHUNK >= self.0.len() {
-            let mut chunk = Vec::new();
-            chunk.resize_with(CHUNK, || None);
-            self.0.push(chunk);
+            let chunk: Vec<_> = (0..CHUNK).map(|_| None).collect();
+            self.0
+                .push(chunk.try_into().unwrap_or_else(|_| unreachable!("a chunk has CHUNK slots")));
         }
         self[slot] = value;
     }
 
     /// Returns all entries by slot.
     pub(in crate::simulation) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().flatten().flatten()
+        self.0.iter().flat_map(|chunk| chunk.iter()).flatten()
     }
 
     /// Frees the chunks after a slot.
