@@ -483,9 +483,10 @@ impl Network {
     fn is_lost(&mut self, packet: &mut Packet, link: LinkId, now: Time) -> bool {
         let port = &mut self.ports[link as usize];
         if let Some(records) = &mut self.records
-            && let Some(hop) = port.hop(packet, now).filter(|_| !packet.kind.is_frame())
+            && let Some(hop) = &port.hop(packet, now)
+            && !packet.kind.is_frame()
         {
-            records.hop(packet, &hop);
+            records.hop(packet, hop);
             if records.follows(link) {
                 let begin = HopBegin { came: hop.starts, queue: 0 };
                 records.log_pass(packet, link, begin, Some(hop.starts));
