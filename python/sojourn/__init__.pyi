@@ -44,6 +44,8 @@ from .runs.runner import over_seeds as over_seeds
 from .runs.runner import run as run
 from .runs.runner import run_many as run_many
 from .runs.runner import sweep as sweep
+from .scale.fold import Folded as Folded
+from .scale.fold import fold as fold
 from .scenario import rate_traces
 from .scenario.controller import Controller as Controller
 from .scenario.encoding import check as check

@@ -20,7 +20,7 @@ from sojourn.analysis.claims import Word
 from sojourn.figures import discovery, recorded
 from sojourn.figures.documents import experiments_page
 from sojourn.figures.figure import ClaimResult, FigureResult, PublishedPair
-from sojourn.figures.html_report import as_toml, read_results, write_report
+from sojourn.figures.html_report import read_results, write_report
 from sojourn.figures.recorded import FigureRecord
 from sojourn.figures.tables import label_text
 from sojourn.show.network_layout import layout
@@ -322,11 +322,6 @@ def test_unreadable_published_points_give_a_one_line_error(tmp_path: Path) -> No
         with pytest.raises(ScenarioError, match=r"t1\.csv: cannot be read: .+") as caught:
             figure.published()
         assert "\n" not in str(caught.value)
-
-
-def test_scenarios_are_shown_as_toml() -> None:
-    text = as_toml({"seed": 1, "workload": {"load": 0.5, "sizes": {"kind": "fixed"}, "q": ["a"]}})
-    assert text == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = {kind = "fixed"}\nq = ["a"]'
 
 
 def test_the_list_of_figures_contains_a_shared_deviation_once() -> None:

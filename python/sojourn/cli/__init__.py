@@ -37,6 +37,7 @@ COMMANDS = (
     scenarios.new,
     scenarios.check,
     scenarios.trace,
+    scenarios.fold,
     import_.import_,
     export.export,
     validate.validate,

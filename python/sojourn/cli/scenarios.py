@@ -1,4 +1,4 @@
-"""Commands for writing scenarios: `parts`, `schema`, `examples`, `new`, `check`, `trace`."""
+"""Commands for writing scenarios: `parts`, `examples`, `new`, `check`, `fold` and others."""
 
 import sys
 from pathlib import Path
@@ -156,6 +156,34 @@ def trace(
     columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     _write_or_print(flows.select(columns).write_csv(float_precision=12), out)
+
+
+def fold(
+    path: ScenarioFile,
+    hosts: Annotated[int, typer.Option(min=2, help="Hosts to keep, about.")] = 256,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file to write.")] = None,
+) -> None:
+    """Write a small scenario that stands for a large one.
+
+    Some racks or pods are kept, with the links, the load and the locality that they have in the
+    whole network (leaf_spine, clos, fat_tree).
+
+    Example: `sojourn fold big.toml --hosts 256 --out small.toml`
+    """
+    from sojourn.scale.fold import fold as fold_scenario
+    from sojourn.scenario import reading, writing
+
+    with prefix_errors(path):
+        scenario = reading.read(path)
+        inputs = list(reading.files_of(scenario, path.parent))
+        if out is not None and inputs and out.parent.resolve() != path.parent.resolve():
+            raise ScenarioError(f"--out {out}: must be in the folder of the files: {path.parent}")
+        folded = fold_scenario(scenario, hosts)
+    parts = {name: folded.scenario[name] for name in ("topology", "workload")}
+    text = writing.as_toml(reading.parse(path) | writing.with_names(parts))
+    _write_or_print(f"{text}\n", out)
+    for line in folded.lines():
+        print(line, file=sys.stderr)
 
 
 def _write_or_print(text: str, out: Path | None) -> None:

@@ -8,10 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
-
-import tomlkit
 
 from sojourn import _core
 from sojourn._core import ScenarioError
@@ -22,6 +19,7 @@ from sojourn.base.messages import natural_key
 from sojourn.figures import recorded
 from sojourn.figures.figure import FigureResult, Paper
 from sojourn.scenario.typed import read_json, typed
+from sojourn.scenario.writing import as_toml
 from sojourn.web import columns, drawn, sheet
 
 SCRIPTS = ("figure.js", "report.js")
@@ -229,33 +227,3 @@ def _picture(file: Path) -> str:
 
 def _to_a_tenth(number: re.Match[str]) -> str:
     return f"{float(number[0]):.1f}"
-
-
-def as_toml(scenario: dict[str, Any]) -> str:
-    """Return the text of a scenario file with this scenario."""
-    document = tomlkit.document()
-    tables = {name: value for name, value in scenario.items() if isinstance(value, dict)}
-    for name, value in scenario.items():
-        if name not in tables:
-            document.add(name, _item(value))
-    for name, fields in tables.items():
-        table = tomlkit.table()
-        for key, value in fields.items():
-            table.add(key, _item(value))
-        if document:
-            document.add(tomlkit.nl())
-        document.add(name, table)
-    return tomlkit.dumps(document).strip()
-
-
-def _item(value: Any) -> Any:
-    """Return a value as a TOML item on one line."""
-    if isinstance(value, dict):
-        inline = tomlkit.inline_table()
-        inline.update({key: _item(inner) for key, inner in value.items()})
-        return inline
-    if isinstance(value, list | tuple):
-        array = tomlkit.array()
-        array.extend(_item(inner) for inner in value)
-        return array
-    return tomlkit.item(value)

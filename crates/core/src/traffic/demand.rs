@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::by_distance::TargetsByDistance;
 use super::host_pairs::{HostPairs, HostRoles};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
@@ -35,18 +36,29 @@ pub(crate) enum DemandPairs {
 }
 
 impl DemandPairs {
-    /// Returns the pairs of a rule; `None` for a rule without a closed form.
-    pub(crate) fn of_rule(rule: HostPairs, graph: &Graph) -> Result<Option<Self>, Problem> {
+    /// Returns the pairs of a rule, in groups with their shares of the traffic; none for a rule without a
+    /// closed form.
+    pub(crate) fn of_rule(
+        rule: HostPairs,
+        shares: Option<&[f64]>,
+        graph: &Graph,
+    ) -> Result<Vec<(f64, Self)>, Problem> {
         let roles = HostRoles::from_graph(graph)?;
-        Ok(match rule {
-            HostPairs::Topology => Some(Self::All(roles)),
-            HostPairs::Any => Some(Self::All(roles.all_hosts())),
+        let pairs = match rule {
+            HostPairs::Topology => Self::All(roles),
+            HostPairs::Any => Self::All(roles.all_hosts()),
             HostPairs::Opposite => {
                 let pair = |source| (source, roles.opposite(source));
-                Some(Self::Listed(roles.sources.clone().map(pair).collect()))
+                Self::Listed(roles.sources.clone().map(pair).collect())
             }
-            HostPairs::Longest => None,
-        })
+            HostPairs::Longest => return Ok(Vec::new()),
+            HostPairs::ByDistance => {
+                let mut targets = TargetsByDistance::new(shares.unwrap_or_default(), graph)?;
+                let groups = targets.pairs().into_iter();
+                return Ok(groups.map(|(share, pairs)| (share, Self::Listed(pairs))).collect());
+            }
+        };
+        Ok(vec![(1.0, pairs)])
     }
 }
 

@@ -7,6 +7,7 @@ use crate::base::random::Random;
 use crate::base::schema::Problem;
 use crate::model::flow::HostId;
 use crate::model::graph::{Graph, Paths};
+use crate::traffic::by_distance::TargetsByDistance;
 
 crate::choices! {
     /// Rule that selects the source and target of a flow.
@@ -22,6 +23,9 @@ crate::choices! {
         /// A random sender and a random one of the receivers with the largest hop count from it, so
         /// that flows cross the whole network.
         Longest = "longest",
+        /// A random host and another at a distance (hop count) that is drawn with the probabilities
+        /// in `shares`. The traffic of a part of a network has so the locality of the whole.
+        ByDistance = "by_distance",
     }
 }
 
@@ -105,6 +109,7 @@ enum TargetRule {
     Opposite,
     /// The farthest targets of each source, computed when first needed.
     Longest(Box<Paths>, BTreeMap<HostId, Vec<HostId>>),
+    ByDistance(TargetsByDistance),
 }
 
 impl PairSampler {
@@ -112,19 +117,34 @@ impl PairSampler {
     pub(crate) fn max_pairs(&self, peers: Option<u32>) -> f64 {
         let targets = match self.rule {
             TargetRule::Opposite => 1.0,
-            TargetRule::Any | TargetRule::Longest(..) => self.roles.targets.len() as f64,
+            TargetRule::Any | TargetRule::Longest(..) | TargetRule::ByDistance(_) => {
+                self.roles.targets.len() as f64
+            }
         };
         self.roles.sources.len() as f64 * targets.min(peers.map_or(f64::INFINITY, f64::from))
     }
 
-    pub(crate) fn new(pairs: HostPairs, graph: &Graph) -> Result<Self, Problem> {
+    /// Returns the sampler of a rule. `shares` go with `by_distance`.
+    pub(crate) fn new(
+        pairs: HostPairs,
+        shares: Option<&[f64]>,
+        graph: &Graph,
+    ) -> Result<Self, Problem> {
         let roles = HostRoles::from_graph(graph)?;
+        if shares.is_some() != (pairs == HostPairs::ByDistance) {
+            let message = "goes with `pairs = \"by_distance\"`, which needs it";
+            return Err(Problem::new("shares", message));
+        }
         let (roles, rule) = match pairs {
             HostPairs::Topology => (roles, TargetRule::Any),
             HostPairs::Any => (roles.all_hosts(), TargetRule::Any),
             HostPairs::Opposite => (roles, TargetRule::Opposite),
             HostPairs::Longest => {
                 (roles, TargetRule::Longest(Box::new(Paths::new(graph)), BTreeMap::new()))
+            }
+            HostPairs::ByDistance => {
+                let shares = shares.unwrap_or_default();
+                (roles.all_hosts(), TargetRule::ByDistance(TargetsByDistance::new(shares, graph)?))
             }
         };
         Ok(Self { roles, rule, peers: None })
@@ -169,6 +189,7 @@ impl TargetRule {
                 let far = by_source.entry(source).or_insert_with(|| farthest(paths, source, roles));
                 far[random.below(far.len() as u64) as usize]
             }
+            Self::ByDistance(targets) => targets.sample(source, random),
         }
     }
 
@@ -178,6 +199,7 @@ impl TargetRule {
             Self::Any => roles.targets.clone().filter(|target| *target != source).collect(),
             Self::Opposite => vec![roles.opposite(source)],
             Self::Longest(paths, _) => farthest(paths, source, roles),
+            Self::ByDistance(targets) => targets.all(source),
         }
     }
 }

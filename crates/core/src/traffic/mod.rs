@@ -2,6 +2,7 @@
 //! between flows.
 
 pub(crate) mod arrivals;
+pub(crate) mod by_distance;
 pub(crate) mod demand;
 pub(crate) mod estimate;
 pub mod generators;

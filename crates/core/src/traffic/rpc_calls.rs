@@ -8,6 +8,7 @@ use super::arrivals::{
     ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
     limit_arrivals,
 };
+use super::by_distance::shares_of_one;
 use super::host_pairs::{HostPairs, HostRoles, PairSampler};
 use super::{
     Dependencies, FlowStream, WorkloadContext, WorkloadEstimate, connection_in_turn, flow_between,
@@ -37,6 +38,10 @@ crate::parameters! {
         pub think: Duration = Duration::ZERO;
         /// Rule that selects the client and server of a call.
         pub pairs: HostPairs = HostPairs::Topology;
+        /// For `pairs = "by_distance"`: share of the calls to each distance that occurs between hosts,
+        /// from the nearest on. In a Clos network: below the same edge switch, in the same pod,
+        /// beyond.
+        pub shares: Option<Vec<f64>> = None, where |shares| shares_of_one(shares.as_deref());
         /// Number of servers per client, drawn from the servers that `pairs` allows; each call goes
         /// to a uniformly random one of them. If not given, all of them.
         pub peers: Option<u32> = None, where positive_if_given;
@@ -59,6 +64,9 @@ crate::parameters! {
             }
             (Some(_), None) if pattern.think > Duration::ZERO => {
                 Err(Problem::new("think", "goes with `outstanding`, not with `load`"))
+            }
+            _ if pattern.shares.is_some() && pattern.peers.is_some() => {
+                Err(Problem::new("peers", "does not go with `shares`"))
             }
             _ => Ok(()),
         }
@@ -101,7 +109,7 @@ impl CallPattern {
         calls: Box<dyn CallDistribution>,
         classes: Vec<String>,
     ) -> Result<FlowStream, Problem> {
-        let pairs = PairSampler::new(self.pairs, context.graph)?;
+        let pairs = PairSampler::new(self.pairs, self.shares.as_deref(), context.graph)?;
         let pairs = pairs.with_peers(self.peers, context.random("peers"));
         let servers = Servers::new(calls.has_server_queue(), context);
         let (load, flows, dependencies): (_, Box<dyn Iterator<Item = FlowSpec> + Send>, _) =
@@ -133,7 +141,7 @@ impl CallPattern {
         calls: &dyn CallDistribution,
     ) -> Result<WorkloadEstimate, Problem> {
         let call = (2.0, calls.mean());
-        let pairs = PairSampler::new(self.pairs, context.graph)?;
+        let pairs = PairSampler::new(self.pairs, self.shares.as_deref(), context.graph)?;
         // A connection is a flow in each direction.
         let streams = 2.0 * pairs.max_pairs(self.peers);
         if let Some(fraction) = self.load {

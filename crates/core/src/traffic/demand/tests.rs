@@ -20,7 +20,7 @@ fn demand(gbps: f64, pairs: DemandPairs) -> Demand {
 }
 
 fn of_rule(rule: HostPairs, graph: &Graph) -> DemandPairs {
-    DemandPairs::of_rule(rule, graph).unwrap().unwrap()
+    DemandPairs::of_rule(rule, None, graph).unwrap().remove(0).1
 }
 
 /// Load in Mb/s of the link with this name.
@@ -102,7 +102,7 @@ fn loads_are_those_of_the_routes_of_many_flows() {
         let graph = graph(&topology);
         for rule in [HostPairs::Topology, HostPairs::Any, HostPairs::Opposite] {
             for routing in [Routing::FlowHash, Routing::Ecmp] {
-                let mut pairs = PairSampler::new(rule, &graph).unwrap();
+                let mut pairs = PairSampler::new(rule, None, &graph).unwrap();
                 let mut random = Random::new(1, "pairs");
                 let mut routes = Routes::new(&graph, routing, 1, (0, 1));
                 let mut flows = vec![0_u32; graph.links.len()];

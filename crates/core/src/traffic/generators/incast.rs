@@ -8,6 +8,7 @@ use crate::traffic::arrivals::{
     ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
     limit_arrivals,
 };
+use crate::traffic::by_distance::{TargetsByDistance, shares_of_one};
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::estimate::payload;
 use crate::traffic::host_pairs::HostRoles;
@@ -23,6 +24,9 @@ crate::parameters! {
         pub size: Bytes, where positive;
         /// Host that receives; if not given, a random host in each event.
         pub target: Option<u32> = None;
+        /// Share of the senders at each distance from the receiver, as in `poisson`; if not given,
+        /// all hosts are equally likely.
+        pub shares: Option<Vec<f64>> = None, where |shares| shares_of_one(shares.as_deref());
         /// Time between events.
         pub interval: Option<Duration> = None, where positive_if_given;
         /// Offered rate, as a fraction of `load_reference`; instead of `interval`.
@@ -54,7 +58,7 @@ crate::parameters! {
 
 impl Workload for Config {
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
-        let events = IncastEvents::new(self, context)?;
+        let mut events = IncastEvents::new(self, context)?;
         let (inter_arrival, load) = self.inter_arrival(context)?;
         let mut pairs = context.random("pairs");
         let flows =
@@ -90,8 +94,8 @@ impl Workload for Config {
     }
 
     fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
-        if self.interval.is_some() && self.events == Some(1) {
-            // One event has no rate.
+        if (self.interval.is_some() && self.events == Some(1)) || self.shares.is_some() {
+            // One event has no rate, and senders by distance have no closed form.
             return Ok(Vec::new());
         }
         let mut roles = HostRoles::from_graph(context.graph)?;
@@ -155,6 +159,7 @@ struct IncastEvents {
     roles: HostRoles,
     target: Option<HostId>,
     fan_in: usize,
+    by_distance: Option<TargetsByDistance>,
 }
 
 impl IncastEvents {
@@ -174,14 +179,28 @@ impl IncastEvents {
                 format!("must be at most {most}, the number of possible senders, not {fan_in}");
             return Err(Problem::new("fan_in", message));
         }
-        Ok(Self { roles, target: config.target, fan_in })
+        let shares = config.shares.as_ref();
+        let by_distance =
+            shares.map(|shares| TargetsByDistance::new(shares, context.graph)).transpose()?;
+        if by_distance.as_ref().is_some_and(|hosts| hosts.fewest < fan_in) {
+            return Err(Problem::new("shares", "leave fewer senders than `fan_in`"));
+        }
+        Ok(Self { roles, target: config.target, fan_in, by_distance })
     }
 
-    fn flows(&self, start: Time, random: &mut Random) -> Vec<FlowSpec> {
+    fn flows(&mut self, start: Time, random: &mut Random) -> Vec<FlowSpec> {
         let targets = &self.roles.targets;
         // Drawn even if the target is fixed, so that the senders do not depend on `target`.
         let random_target = targets.start + random.below(targets.len() as u64) as HostId;
         let target = self.target.unwrap_or(random_target);
+        let sources = match &mut self.by_distance {
+            Some(hosts) => hosts.sample_distinct(target, self.fan_in, random),
+            None => self.distinct_sources(target, random),
+        };
+        sources.into_iter().map(|source| flow_between(source, target, start)).collect()
+    }
+
+    fn distinct_sources(&self, target: HostId, random: &mut Random) -> Vec<HostId> {
         let mut sources: Vec<_> =
             self.roles.sources.clone().filter(|source| *source != target).collect();
         for i in 0..self.fan_in {
@@ -189,6 +208,6 @@ impl IncastEvents {
             sources.swap(i, other);
         }
         sources.truncate(self.fan_in);
-        sources.into_iter().map(|source| flow_between(source, target, start)).collect()
+        sources
     }
 }

@@ -11,6 +11,7 @@ use crate::traffic::arrivals::{
     ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
     limit_arrivals,
 };
+use crate::traffic::by_distance::shares_of_one;
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::host_pairs::{HostPairs, PairSampler};
 use crate::traffic::sizes;
@@ -59,6 +60,10 @@ crate::parameters! {
         pub sizes: sizes::Config;
         /// Rule that selects the source and target of a flow.
         pub pairs: HostPairs = HostPairs::Topology;
+        /// For `pairs = "by_distance"`: share of the flows to each distance that occurs between hosts,
+        /// from the nearest on. In a Clos network: below the same edge switch, in the same pod,
+        /// beyond.
+        pub shares: Option<Vec<f64>> = None, where |shares| shares_of_one(shares.as_deref());
         /// Start of the arrival process.
         pub start: Time = Time::ZERO;
         /// Time after which no flow arrives; if neither `stop` nor `flows` is given, one second
@@ -80,7 +85,7 @@ impl Workload for Config {
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
         let (sizes, load) = self.sizes_and_load(context)?;
         let (rate, load) = load.arrival_rate(context, "flows")?;
-        let mut pairs = PairSampler::new(self.pairs, context.graph)?;
+        let mut pairs = PairSampler::new(self.pairs, self.shares.as_deref(), context.graph)?;
         let mut pair_stream = context.random("pairs");
         let mut size_stream = context.random("sizes");
         let mut deadlines =
@@ -109,25 +114,25 @@ impl Workload for Config {
         let (_, load) = self.sizes_and_load(context)?;
         let (rate, _) = load.arrival_rate(context, "flows")?;
         let flow = (1.0, load.mean_payload);
-        let pairs = PairSampler::new(self.pairs, context.graph)?.max_pairs(None);
+        let pairs =
+            PairSampler::new(self.pairs, self.shares.as_deref(), context.graph)?.max_pairs(None);
         let estimate = WorkloadEstimate::from_rate(rate, flow, self.start, self.stop, self.flows);
         Ok(estimate.with_connections(self.connections, pairs))
     }
 
     fn demands(&self, context: &WorkloadContext<'_>) -> Result<Vec<Demand>, Problem> {
-        let Some(pairs) = DemandPairs::of_rule(self.pairs, context.graph)? else {
-            return Ok(Vec::new());
-        };
+        let groups = DemandPairs::of_rule(self.pairs, self.shares.as_deref(), context.graph)?;
         let (_, load) = self.sizes_and_load(context)?;
         let (rate, _) = load.arrival_rate(context, "flows")?;
-        Ok(vec![Demand {
+        let demand = |(share, pairs)| Demand {
             field: "load".to_owned(),
-            bps: rate * load.wire_bits(context),
+            bps: share * rate * load.wire_bits(context),
             pairs,
             start: self.start,
             end: arrivals_end(self.start, self.stop, self.flows),
             may_exceed: self.allow_overload,
-        }])
+        };
+        Ok(groups.into_iter().map(demand).collect())
     }
 
     fn last_arrival(

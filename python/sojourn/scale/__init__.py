@@ -1,0 +1,1 @@
+"""Answers for large networks: folded networks, and laws of packets given a fluid."""

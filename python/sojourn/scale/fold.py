@@ -1,0 +1,292 @@
+"""Folded networks: some racks or pods of a network, with the traffic that they have in the whole.
+
+Every link keeps its rate, every tier its oversubscription and every path its hops. A host sends as
+much as in the whole and to each distance as much as there, so that every class of links carries
+what it carried; only spines and cores have fewer ports. A folded scenario is an ordinary scenario.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn._core import ScenarioError
+from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse_time
+from sojourn.scale.network import FAT_TREE, Network, read_network
+from sojourn.scale.trace import fold_trace
+from sojourn.scenario.encoding import Prepared
+from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
+
+HOSTS = 256
+"""Hosts that a fold keeps by default."""
+
+LEAST_HOSTS, LEAST_RACKS = 64, 4
+"""Smallest fold, unless the network itself is smaller."""
+
+LARGEST_ERROR = 0.02
+"""Largest difference between the utilisations of a tier, as a share of that of the whole."""
+
+LARGEST_ERROR_OF_TRACES = 0.1
+"""The same, where the racks of a trace differ."""
+
+FOLDING = ("poisson", "incast", "synchronised", "long_lived", "rpc", "storage", "trace", "mixed")
+"""Workloads that fold; each is a method of `_Folding`."""
+
+NOT_PRESERVED = (
+    "spine and core switches have fewer ports, which share the same buffers",
+    "a flow's path is drawn anew, so that single collisions of ECMP differ",
+)
+"""What differs from the whole network in any fold."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A folded scenario, and how it differs from the whole."""
+
+    scenario: Scenario
+    hosts: int
+    """Hosts of the whole network."""
+    kept: int
+    units: str
+    """What was kept, in words."""
+    utilisations: Mapping[str, tuple[float, float]]
+    """Expected utilisation of each tier of links with a known load: whole and folded."""
+
+    @property
+    def share(self) -> float:
+        """Share of the hosts that was kept."""
+        return self.kept / self.hosts
+
+    def lines(self) -> list[str]:
+        """Return the report in lines."""
+        if self.kept == self.hosts:
+            return [f"{self.hosts} hosts: the network is as small as its fold"]
+        loads = [
+            f"{tier} {100 * whole:.1f} % (whole) and {100 * folded:.1f} % (folded)"
+            for tier, (whole, folded) in self.utilisations.items()
+        ]
+        return [
+            f"{self.kept} of {self.hosts} hosts: {self.units}",
+            *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
+            *(f"not preserved: {line}" for line in NOT_PRESERVED),
+        ]
+
+
+def fold(scenario: ScenarioLike, hosts: int = HOSTS, sample: int = 0) -> Folded:
+    """Return the scenario of about `hosts` hosts that stands for the given one.
+
+    The racks of a trace differ; `sample` chooses those that are kept. A network that is no larger
+    is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a topology whose
+    racks are not alike, failures, or a workload that names hosts.
+    """
+    given = with_files(scenario)
+    complete = Prepared(given).complete()
+    whole = read_network(complete["topology"])
+    if whole.hosts <= hosts:
+        return Folded(given, whole.hosts, whole.hosts, "all", {})
+    workload = complete["workload"]
+    least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * _largest_fan_in(workload))
+    if hosts < min(least, whole.hosts):
+        raise ScenarioError(
+            f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
+            f"{LEAST_RACKS} racks, and twice the senders of an incast; not {hosts}"
+        )
+    if complete["failures"]:
+        raise ScenarioError(
+            "failures: do not fold, as they concern single links; run the scenario with packets"
+        )
+    part = whole.folded(hosts)
+    if part.hosts == whole.hosts:
+        return Folded(given, whole.hosts, whole.hosts, "all", {})
+    topology = complete["topology"]
+    if topology["kind"] != FAT_TREE:
+        topology = {"kind": topology["kind"], **_table(given["topology"])}
+    folding = _Folding(whole, part, sample)
+    folded = {
+        **given,
+        "topology": part.topology(topology, whole),
+        "workload": folding.workload(_table(given["workload"]), workload, "workload"),
+    }
+    for tier, loads in folding.utilisations.items():
+        if abs(loads[1] - loads[0]) > folding.largest_error * loads[0]:
+            raise ScenarioError(
+                f"hosts: the fold would carry {100 * loads[1]:.1f} % on {tier} links, where the "
+                f"whole network carries {100 * loads[0]:.1f} %; keep more hosts"
+            )
+    return Folded(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations)
+
+
+def _table(component: Any) -> dict[str, Any]:
+    return dict(component) if isinstance(component, Mapping) else {"kind": component}
+
+
+def _units(whole: Network, part: Network) -> str:
+    if not whole.aggregations:
+        return f"{part.pods} of {whole.pods} leaves"
+    pods = f"{part.pods} of {whole.pods} pods"
+    if part.racks == whole.racks:
+        return pods
+    return f"{pods}, {part.racks} of {count(whole.racks, 'rack')} in each"
+
+
+def _largest_fan_in(workload: Mapping[str, Any]) -> int:
+    parts = workload["parts"] if workload["kind"] == "mixed" else [workload]
+    return max((part["fan_in"] for part in parts if part["kind"] == "incast"), default=0)
+
+
+class _Folding:
+    """Traffic of a part of a network; collects the expected utilisations of both."""
+
+    def __init__(self, whole: Network, part: Network, sample: int) -> None:
+        self._whole, self._part, self._sample = whole, part, sample
+        self._share = part.hosts / whole.hosts
+        self._sums: dict[str, tuple[float, float]] = {}
+        self._are_known = True
+        self.largest_error = LARGEST_ERROR
+
+    @property
+    def utilisations(self) -> dict[str, tuple[float, float]]:
+        """Expected utilisations, whole and folded; empty unless all workloads have a load."""
+        return self._sums if self._are_known else {}
+
+    def workload(
+        self, given: dict[str, Any], complete: Mapping[str, Any], field: str
+    ) -> dict[str, Any]:
+        """Return the folded workload; `complete` has the defaults of the `given` one."""
+        kind = complete["kind"]
+        if kind not in FOLDING:
+            raise ScenarioError(
+                f"{field}.kind: {kind} does not fold; {', '.join(FOLDING)} do, "
+                "others run with packets"
+            )
+        return {**given, **getattr(self, f"_{kind}")(given, complete, field)}
+
+    def _mixed(
+        self, given: Mapping[str, Any], complete: Mapping[str, Any], field: str
+    ) -> dict[str, Any]:
+        parts = zip(given["parts"], complete["parts"], strict=True)
+        return {
+            "parts": [
+                self.workload(_table(part), whole, f"{field}.parts[{number}]")
+                for number, (part, whole) in enumerate(parts)
+            ]
+        }
+
+    def _poisson(
+        self, _given: Mapping[str, Any], complete: Mapping[str, Any], field: str
+    ) -> dict[str, Any]:
+        return (
+            self._number("flows", complete)
+            | self._reference(complete)
+            | self._pairs(complete, field)
+        )
+
+    def _incast(
+        self, _given: Mapping[str, Any], complete: Mapping[str, Any], field: str
+    ) -> dict[str, Any]:
+        if complete["target"] != "none":
+            raise ScenarioError(
+                f"{field}.target: an incast to one host does not fold, as each part of the network "
+                "would have such a host; leave `target` out"
+            )
+        shares = self._shares_of(complete["shares"])
+        events = complete["events"] != "none" and complete["events"] * self._share < 1
+        if events:
+            raise ScenarioError(
+                f"{field}.events: the fold would have less than one event; keep more hosts"
+            )
+        changes = self._number("events", complete) | self._reference(complete)
+        if complete["interval"] != "none":
+            seconds = parse_time(complete["interval"])
+            bits = 8 * complete["fan_in"] * parse_size(complete["size"])
+            self._add(bits / seconds / self._whole.hosts, shares)
+            changes["interval"] = f"{seconds / self._share * 1e9:.0f} ns"
+        else:
+            self._add(self._offered(complete), shares)
+        return changes | {"shares": shares}
+
+    def _trace(
+        self, given: Mapping[str, Any], _complete: Mapping[str, Any], _field: str
+    ) -> dict[str, Any]:
+        file = given["file"]
+        folded = fold_trace(file["text"], self._whole, self._part, self._sample)
+        self._add_loads(*folded.loads)
+        self.largest_error = LARGEST_ERROR_OF_TRACES
+        return {"file": {"name": f"folded-{file['name']}", "text": folded.text}}
+
+    def _synchronised(
+        self, _given: Mapping[str, Any], complete: Mapping[str, Any], _field: str
+    ) -> dict[str, Any]:
+        self._are_known = False
+        return self._number("flows", complete)
+
+    def _long_lived(
+        self, _given: Mapping[str, Any], complete: Mapping[str, Any], _field: str
+    ) -> dict[str, Any]:
+        self._are_known = False
+        stagger = parse_time(complete["stagger"])
+        changes = {"stagger": f"{stagger / self._share * 1e9:.0f} ns"} if stagger else {}
+        return changes | self._number("flows", complete)
+
+    def _rpc(
+        self, given: Mapping[str, Any], complete: Mapping[str, Any], field: str
+    ) -> dict[str, Any]:
+        pattern, field = complete["pattern"], f"{field}.pattern"
+        if pattern["peers"] != "none":
+            raise ScenarioError(
+                f"{field}.peers: a limited number of servers does not fold; leave `peers` out"
+            )
+        changes = self._number("calls", pattern) | self._reference(pattern)
+        if pattern["load"] == "none":
+            self._are_known = False
+        return {"pattern": {**given["pattern"], **changes, **self._pairs(pattern, field)}}
+
+    _storage = _rpc
+
+    def _number(self, name: str, complete: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the number of flows, calls or events, if it is limited."""
+        number = complete[name]
+        return {} if number == "none" else {name: max(1, round(number * self._share))}
+
+    def _reference(self, complete: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the load reference, if it is not that of the topology."""
+        reference = complete["load_reference"]
+        if reference == "none":
+            return {}
+        bps = round(parse_rate(reference) * self._share)
+        text = format_rate(bps)
+        return {"load_reference": text if parse_rate(text) == bps else f"{bps} bps"}
+
+    def _pairs(self, complete: Mapping[str, Any], field: str) -> dict[str, Any]:
+        """Return the host pairs, by the distances of the whole network."""
+        pairs = complete["pairs"]
+        if pairs in ("opposite", "longest"):
+            # All of these are at the largest distance, in the whole as in the part.
+            shares = [0.0] * (len(self._whole.hosts_by_distance) - 1) + [1.0]
+            changes = {}
+        else:
+            shares = self._shares_of(complete["shares"])
+            changes = {"pairs": "by_distance", "shares": shares}
+        if complete["load"] != "none":
+            self._add(self._offered(complete), shares)
+        return changes
+
+    def _shares_of(self, given: Any) -> list[float]:
+        if len(self._part.hosts_by_distance) != len(self._whole.hosts_by_distance):
+            raise ScenarioError("hosts: the fold lacks a distance of the whole; keep more hosts")
+        return self._whole.uniform_shares() if given == "none" else list(given)
+
+    def _offered(self, complete: Mapping[str, Any]) -> float:
+        """Return the rate that a host of the whole network sends."""
+        reference = complete["load_reference"]
+        access = self._whole.hosts * self._whole.rates["access"]
+        total = access if reference == "none" else parse_rate(reference)
+        return float(complete["load"]) * total / self._whole.hosts
+
+    def _add(self, bps: float, shares: list[float]) -> None:
+        whole, part = (net.utilisations(bps, shares) for net in (self._whole, self._part))
+        self._add_loads(whole, part)
+
+    def _add_loads(self, whole: dict[str, float], part: dict[str, float]) -> None:
+        for tier, load in whole.items():
+            sums = self._sums.get(tier, (0.0, 0.0))
+            self._sums[tier] = sums[0] + load, sums[1] + part[tier]

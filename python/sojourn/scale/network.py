@@ -1,0 +1,148 @@
+"""Networks of equal racks and pods: what a fold keeps, and the loads of their links."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn._core import ScenarioError
+from sojourn.base.units import parse_rate
+from sojourn.scenario.reading import Scenario
+
+Hosts = npt.NDArray[np.int64]
+"""Numbers of hosts."""
+
+ENOUGH_PODS = 4
+"""Pods from which a fold keeps more racks in each rather than more pods."""
+
+LEAF_SPINE, CLOS, FAT_TREE = "leaf_spine", "clos", "fat_tree"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A leaf-spine or Clos network; a leaf-spine network is one of pods with one rack each."""
+
+    pods: int
+    racks: int
+    """Racks (edge switches) per pod."""
+    hosts_per_rack: int
+    aggregations: int
+    """Aggregation switches per pod; 0 in a leaf-spine network."""
+    cores: int
+    """Core switches, or spines."""
+    rates: Mapping[str, float]
+    """Rates of links in bits per second, by tier: `access`, `fabric`, `core`."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.pods * self.racks * self.hosts_per_rack
+
+    @property
+    def all_hosts_by_distance(self) -> tuple[int, int, int]:
+        """Number of other hosts at each distance: same rack, same pod, beyond."""
+        of_rack, of_pod = self.hosts_per_rack, self.racks * self.hosts_per_rack
+        return of_rack - 1, of_pod - of_rack, self.hosts - of_pod
+
+    @property
+    def hosts_by_distance(self) -> list[int]:
+        """Number of other hosts at each distance that occurs."""
+        return [number for number in self.all_hosts_by_distance if number]
+
+    def distances(self, sources: Hosts, targets: Hosts) -> Hosts:
+        """Return 0 for pairs of hosts in the same rack, 1 for the same pod, and 2 beyond."""
+        of_rack, of_pod = self.hosts_per_rack, self.racks * self.hosts_per_rack
+        is_beyond_rack = sources // of_rack != targets // of_rack
+        is_beyond_pod = sources // of_pod != targets // of_pod
+        distances: Hosts = is_beyond_rack.astype(np.int64) + is_beyond_pod
+        return distances
+
+    def uniform_shares(self) -> list[float]:
+        """Return the share of each distance if all other hosts are equally likely targets."""
+        return [number / (self.hosts - 1) for number in self.hosts_by_distance]
+
+    def utilisations(self, bps: float, shares: list[float]) -> dict[str, float]:
+        """Return the mean utilisation of each tier of links.
+
+        `bps` is the rate that a host sends, and `shares` the shares of its traffic by distance.
+        """
+        beyond_rack = 1 - (shares[0] if self.hosts_per_rack > 1 else 0.0)
+        beyond_pod = shares[-1] if self.pods > 1 else 0.0
+        of_pod = bps * self.hosts_per_rack * self.racks
+        loads = {"access": bps / self.rates["access"]}
+        if self.aggregations:
+            links = self.racks * self.aggregations
+            loads["fabric"] = of_pod * beyond_rack / (links * self.rates["fabric"])
+            loads["core"] = of_pod * beyond_pod / (self.cores * self.rates["core"])
+        else:
+            loads["fabric"] = of_pod * beyond_rack / (self.cores * self.rates["fabric"])
+        return loads
+
+    def folded(self, hosts: int) -> "Network":
+        """Return the part of about `hosts` hosts that a fold keeps, in whole racks.
+
+        Of the parts that keep the oversubscription of every tier, the largest that does not exceed
+        `hosts`, else the smallest; among equals one with `ENOUGH_PODS`, and these as complete as
+        possible.
+        """
+        parts = self._parts()
+        fitting = [part for part in parts if part.hosts <= hosts]
+        size = max(part.hosts for part in fitting) if fitting else min(part.hosts for part in parts)
+        alike = [part for part in parts if part.hosts == size]
+        return max(alike, key=lambda part: (min(part.pods, ENOUGH_PODS), part.racks))
+
+    def _parts(self) -> "list[Network]":
+        if not self.aggregations:
+            return [replace(self, pods=pods) for pods in range(min(2, self.pods), self.pods + 1)]
+        per_rack = self.cores // self.aggregations
+        return [
+            replace(self, pods=pods, racks=racks, cores=self.cores * racks // self.racks)
+            for pods in range(min(2, self.pods), self.pods + 1)
+            for racks in range(min(2, self.racks), self.racks + 1)
+            if per_rack * racks % self.racks == 0
+        ]
+
+    def topology(self, given: Mapping[str, Any], whole: "Network") -> Scenario:
+        """Return the topology of this part of the network that `given` describes.
+
+        A fat-tree becomes a Clos network, and needs its defaults in `given`.
+        """
+        if not self.aggregations:
+            return {**given, "leaves": self.pods}
+        part = {"pods": self.pods, "edges_per_pod": self.racks, "cores": self.cores}
+        if given["kind"] == CLOS:
+            return {**given, **part}
+        rates = dict.fromkeys(("host_rate", "fabric_rate", "core_rate"), given["rate"])
+        delays = dict.fromkeys(("host_delay", "fabric_delay", "core_delay"), given["delay"])
+        sizes = {
+            "hosts_per_edge": whole.hosts_per_rack,
+            "aggregations_per_pod": whole.aggregations,
+        }
+        return {"kind": CLOS, **part, **sizes, **rates, **delays}
+
+
+def read_network(topology: Mapping[str, Any]) -> Network:
+    """Return the network of a topology with all defaults; raise for one that does not fold."""
+    kind = topology["kind"]
+    if kind == LEAF_SPINE:
+        rates = {"access": topology["host_rate"], "fabric": topology["fabric_rate"]}
+        sizes = topology["leaves"], 1, topology["hosts_per_leaf"], 0, topology["spines"]
+    elif kind == CLOS:
+        names = {"access": "host_rate", "fabric": "fabric_rate", "core": "core_rate"}
+        rates = {tier: topology[name] for tier, name in names.items()}
+        sizes = (
+            *(topology["pods"], topology["edges_per_pod"], topology["hosts_per_edge"]),
+            *(topology["aggregations_per_pod"], topology["cores"]),
+        )
+    elif kind == FAT_TREE:
+        half = topology["k"] // 2
+        rates = dict.fromkeys(("access", "fabric", "core"), topology["rate"])
+        sizes = topology["k"], half, half, half, half * half
+    else:
+        raise ScenarioError(
+            f"topology.kind: {kind} does not fold, as its hosts or links are not all alike; "
+            "leaf_spine, clos and fat_tree do, others run with packets"
+        )
+    return Network(*sizes, {tier: parse_rate(rate) for tier, rate in rates.items()})

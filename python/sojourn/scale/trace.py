@@ -1,0 +1,190 @@
+"""Folded traces: the flows of some racks, with new targets at the distance of the old ones.
+
+Racks may differ in load, so those kept are chosen such that their traffic is distributed as that of
+all racks; they form new pods. A flow whose sender is kept stays, with start and size. A target
+beyond the rack is drawn among the kept hosts at the same distance, by the bytes that these receive
+in the whole. Flows that start together for one target stay together if the target is kept, with
+distinct senders.
+"""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sojourn._core import ScenarioError
+from sojourn.scale.network import Hosts, Network
+
+DRAWS = 400
+"""Draws of racks, of which the one most like the whole is taken."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FoldedTrace:
+    """A trace of a part of a network, and the traffic of whole and part."""
+
+    text: str
+    loads: tuple[dict[str, float], dict[str, float]]
+    """Mean utilisation of each tier of links, whole and folded."""
+
+
+def fold_trace(text: str, whole: Network, part: Network, seed: int) -> FoldedTrace:
+    """Return the trace of a part of a network; `seed` chooses racks and targets."""
+    flows = pl.read_csv(io.StringIO(text), comment_prefix="#", infer_schema=False)
+    flows = flows.rename(str.strip)
+    if "after" in flows.columns:
+        raise ScenarioError("workload.file: flows `after` others do not fold")
+    flows = flows.with_columns(
+        pl.col("source", "target").str.strip_chars().str.strip_prefix("host")
+    )
+    try:
+        flows = flows.with_columns(pl.col("source", "target").cast(pl.Int64))
+    except pl.exceptions.InvalidOperationError:
+        raise ScenarioError(
+            "workload.file: `source` and `target` must be numbers or names such as host3"
+        ) from None
+    sizes = flows["size_bytes"].str.strip_chars().cast(pl.Float64).to_numpy()
+    seconds = _length(flows)
+    folding = _TraceFolding(whole, part, flows, sizes, np.random.default_rng(seed))
+    kept = folding.folded()
+    rows = kept["row"].to_numpy()
+    flows = flows[rows].with_columns(source=kept["source"], target=kept["target"])
+    loads = (
+        _loads(whole, folding.sources, folding.targets, sizes, seconds),
+        _loads(part, kept["source"].to_numpy(), kept["target"].to_numpy(), sizes[rows], seconds),
+    )
+    return FoldedTrace(flows.write_csv(), loads)
+
+
+def _length(flows: pl.DataFrame) -> float:
+    starts = flows["start_s"].str.strip_chars().cast(pl.Float64).to_numpy()
+    return float(np.ptp(starts)) or 1.0
+
+
+def _loads(
+    network: Network, sources: Hosts, targets: Hosts, sizes: Floats, seconds: float
+) -> dict[str, float]:
+    bits, total = 8 * sizes, 8 * float(sizes.sum())
+    distances = network.distances(sources, targets)
+    by_distance = [float(bits[distances == place].sum()) / total for place in range(3)]
+    shares = [
+        share
+        for share, number in zip(by_distance, network.all_hosts_by_distance, strict=True)
+        if number
+    ]
+    return network.utilisations(total / seconds / network.hosts, shares)
+
+
+class _TraceFolding:
+    """Choice of racks, and of the flows between them."""
+
+    def __init__(
+        self,
+        whole: Network,
+        part: Network,
+        flows: pl.DataFrame,
+        sizes: Floats,
+        random: np.random.Generator,
+    ) -> None:
+        self._whole, self._part, self._random = whole, part, random
+        self.sources = flows["source"].to_numpy()
+        self.targets = flows["target"].to_numpy()
+        self._are_together = flows.select(pl.len().over("start_s", "target") > 1).to_series()
+        self._starts = flows["start_s"]
+        hosts = whole.hosts
+        self._sent: Floats = np.bincount(self.sources, sizes, hosts).astype(np.float64)
+        self._received: Floats = np.bincount(self.targets, sizes, hosts).astype(np.float64)
+        racks = self._choose_racks()
+        # By host of the whole: its number in the part, or -1; by host of the part: the old one.
+        of_rack = whole.hosts_per_rack
+        self._old = (racks[:, None] * of_rack + np.arange(of_rack)).ravel()
+        self._new = np.full(hosts, -1)
+        self._new[self._old] = np.arange(len(self._old))
+
+    def _choose_racks(self) -> Hosts:
+        """Return the racks that are kept, in random order."""
+        whole, number = self._whole, self._part.pods * self._part.racks
+        racks = whole.pods * whole.racks
+        sent, received = (
+            host.reshape(racks, -1).sum(axis=1) for host in (self._sent, self._received)
+        )
+        order = np.argsort(sent + received, kind="stable")
+        quantiles = np.linspace(0, 1, 21)
+        spread = np.quantile(sent + received, quantiles)
+        best, least = order[:number], np.inf
+        for _ in range(DRAWS):
+            # One rack of each stratum of the order, and the most loaded one.
+            places = (self._random.uniform(size=number) + np.arange(number)) * racks / number
+            places[-1] = racks - 1
+            drawn = order[places.astype(np.int64)]
+            sums = (load[drawn].mean() / max(load.mean(), 1e-300) for load in (sent, received))
+            shape = np.quantile((sent + received)[drawn], quantiles) - spread
+            score = sum(abs(ratio - 1) for ratio in sums) + np.abs(shape).mean() / spread.mean()
+            if score < least:
+                best, least = drawn, score
+        return self._random.permutation(best)
+
+    def folded(self) -> pl.DataFrame:
+        """Return the kept flows in order: `row` in the trace, new `source` and `target`."""
+        together = self._are_together.to_numpy()
+        alone = np.flatnonzero(~together & (self._new[self.sources] >= 0))
+        sources = self._new[self.sources[alone]]
+        tables = [(alone, sources, self._new_targets(alone, sources))]
+        rows = np.flatnonzero(together & (self._new[self.targets] >= 0))
+        if len(rows):
+            tables.append(self._new_senders(rows))
+        row, source, target = (np.concatenate(column) for column in zip(*tables, strict=True))
+        return pl.DataFrame({"row": row, "source": source, "target": target}).sort("row")
+
+    def _new_targets(self, rows: Hosts, sources: Hosts) -> Hosts:
+        """Return a target for each flow, at the distance that it has in the whole."""
+        distances = self._whole.distances(self.sources[rows], self.targets[rows])
+        targets: Hosts = self._new[self.targets[rows]]
+        racks = sources // self._part.hosts_per_rack
+        for rack in np.unique(racks):
+            for distance in (1, 2):
+                flows = np.flatnonzero((racks == rack) & (distances == distance))
+                if len(flows):
+                    hosts, odds = self._candidates(
+                        int(rack) * self._part.hosts_per_rack, distance, self._received
+                    )
+                    targets[flows] = self._random.choice(hosts, len(flows), p=odds)
+        return targets
+
+    def _new_senders(self, rows: Hosts) -> tuple[Hosts, Hosts, Hosts]:
+        """Return the flows of each group that starts together, with distinct senders."""
+        targets = self._new[self.targets[rows]]
+        sources = np.empty_like(targets)
+        distances = self._whole.distances(self.sources[rows], self.targets[rows])
+        table = pl.DataFrame({"start": self._starts[rows], "target": targets}).with_row_index()
+        for (_, target), group in table.group_by("start", "target", maintain_order=True):
+            members = group["index"].to_numpy()
+            for distance in range(3):
+                of_distance = members[distances[members] == distance]
+                hosts, odds = self._candidates(int(str(target)), distance, self._sent)
+                if len(of_distance) > np.count_nonzero(odds):
+                    raise ScenarioError(
+                        "hosts: the fold has fewer senders than start together for one host; "
+                        "keep more hosts"
+                    )
+                if len(of_distance):
+                    sources[of_distance] = self._random.choice(
+                        hosts, len(of_distance), replace=False, p=odds
+                    )
+        return rows, sources, targets
+
+    def _candidates(self, host: int, distance: int, weights: Floats) -> tuple[Hosts, Floats]:
+        """Return the hosts of the part at a distance of one, and their probabilities."""
+        others = np.arange(self._part.hosts)
+        hosts = others[
+            (self._part.distances(np.full_like(others, host), others) == distance)
+            & (others != host)
+        ]
+        odds = weights[self._old[hosts]]
+        # Hosts that never receive may be the only ones at a distance.
+        odds = odds if odds.sum() else np.ones(len(hosts))
+        return hosts, odds / odds.sum()

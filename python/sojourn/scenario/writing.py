@@ -1,0 +1,44 @@
+"""Writing of scenario files."""
+
+from typing import Any
+
+import tomlkit
+
+
+def as_toml(scenario: dict[str, Any]) -> str:
+    """Return the text of a scenario file with this scenario."""
+    document = tomlkit.document()
+    tables = {name: value for name, value in scenario.items() if isinstance(value, dict)}
+    for name, value in scenario.items():
+        if name not in tables:
+            document.add(name, _item(value))
+    for name, fields in tables.items():
+        table = tomlkit.table()
+        for key, value in fields.items():
+            table.add(key, _item(value))
+        if document:
+            document.add(tomlkit.nl())
+        document.add(name, table)
+    return tomlkit.dumps(document).strip()
+
+
+def _item(value: Any) -> Any:
+    """Return a value as a TOML item on one line."""
+    if isinstance(value, dict):
+        inline = tomlkit.inline_table()
+        inline.update({key: _item(inner) for key, inner in value.items()})
+        return inline
+    if isinstance(value, list | tuple):
+        array = tomlkit.array()
+        array.extend(_item(inner) for inner in value)
+        return array
+    return tomlkit.item(value)
+
+
+def with_names(value: Any) -> Any:
+    """Return a part of a scenario with the names of files in place of their texts."""
+    if isinstance(value, dict):
+        if value.keys() == {"name", "text"}:
+            return value["name"]
+        return {key: with_names(inner) for key, inner in value.items()}
+    return [with_names(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,122 @@
+"""Folded networks."""
+
+from typing import Any
+
+import pytest
+
+import sojourn
+from sojourn import ScenarioError
+from sojourn.scale.network import read_network
+
+SIZES = {"kind": "fixed", "size": "20 KB"}
+CLOS = {
+    **{"kind": "clos", "pods": 8, "edges_per_pod": 8, "hosts_per_edge": 8},
+    **{"aggregations_per_pod": 2, "cores": 16},
+}
+POISSON = {"kind": "poisson", "load": 0.3, "sizes": SIZES, "flows": 8000}
+
+
+def scenario(topology: Any, workload: Any, **fields: Any) -> dict[str, Any]:
+    return {"topology": topology, "workload": workload, "transport": "dctcp", **fields}
+
+
+def test_a_fold_has_the_locality_of_the_whole() -> None:
+    folded = sojourn.fold(scenario(CLOS, POISSON), 64)
+    assert (folded.hosts, folded.kept) == (512, 64)
+    topology = folded.scenario["topology"]
+    assert (topology["pods"], topology["edges_per_pod"], topology["cores"]) == (4, 2, 4)
+    workload = folded.scenario["workload"]
+    assert workload["flows"] == 1000
+    assert workload["shares"] == pytest.approx([7 / 511, 56 / 511, 448 / 511])
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [CLOS, {"kind": "leaf_spine", "leaves": 16}, {"kind": "fat_tree", "k": 8}],
+    ids=["clos", "leaf_spine", "fat_tree"],
+)
+def test_links_of_every_tier_carry_what_they_carry_in_the_whole(topology: Any) -> None:
+    # The core computes the loads of whole and folded network from their paths.
+    whole = scenario(topology, POISSON | {"flows": 10})
+    folded = sojourn.fold(whole, 64)
+    assert folded.kept == 64
+    loads = [
+        {tier["tier"].replace("spine", "core"): tier["load"] for tier in result["load_by_tier"]}
+        for result in (sojourn.run(each).summary for each in (whole, folded.scenario))
+    ]
+    assert loads[1] == pytest.approx(loads[0], rel=0.001)
+    names = {"access": "host->leaf", "fabric": "leaf->core"}
+    if topology["kind"] != "leaf_spine":
+        names = {"access": "host->edge", "fabric": "edge->aggregation", "core": "aggregation->core"}
+    for tier, name in names.items():
+        assert folded.utilisations[tier] == pytest.approx((loads[0][name],) * 2, rel=0.001)
+
+
+def test_a_fold_of_a_fold_is_a_fold() -> None:
+    whole = scenario(CLOS, POISSON)
+    once = sojourn.fold(whole, 64).scenario
+    twice = sojourn.fold(sojourn.fold(whole, 256).scenario, 64).scenario
+    assert once == twice
+
+
+def test_a_small_network_is_its_own_fold() -> None:
+    whole = scenario({"kind": "leaf_spine"}, POISSON)
+    assert sojourn.fold(whole).scenario == whole
+
+
+def test_every_part_of_a_mixed_workload_is_folded() -> None:
+    incast = {"kind": "incast", "fan_in": 16, "size": "20 KB", "interval": "100 us", "events": 8}
+    rpc = {
+        **{"kind": "rpc", "request": SIZES, "response": SIZES},
+        "pattern": {"load": 0.1, "calls": 800},
+    }
+    mixed = {"kind": "mixed", "parts": [POISSON, incast, rpc]}
+    folded = sojourn.fold(scenario(CLOS, mixed), 128)
+    poisson, incast, rpc = folded.scenario["workload"]["parts"]
+    assert (poisson["flows"], incast["events"], rpc["pattern"]["calls"]) == (2000, 2, 200)
+    assert incast["interval"] == "400000 ns"
+    assert poisson["shares"] == incast["shares"] == rpc["pattern"]["shares"]
+    assert sojourn.run(folded.scenario).flows.height == 2000 + 2 * 16 + 2 * 200
+
+
+def test_a_load_reference_is_folded_with_the_hosts() -> None:
+    workload = POISSON | {"load_reference": "512 Gbps"}
+    folded = sojourn.fold(scenario(CLOS, workload), 64)
+    assert sojourn.check(folded.scenario)["workload"]["load_reference"] == "64 Gbps"
+
+
+@pytest.mark.parametrize(
+    ("topology", "workload", "hosts", "message"),
+    [
+        ({"kind": "star"}, POISSON, 64, "topology.kind: star does not fold"),
+        (CLOS, {"kind": "permutation"}, 64, "workload.kind: permutation does not fold"),
+        (CLOS, POISSON, 8, "at least 64 hosts"),
+        (
+            CLOS,
+            {"kind": "incast", "fan_in": 60, "size": "20 KB", "interval": "1 ms"},
+            64,
+            "at least 120 hosts",
+        ),
+        (
+            CLOS,
+            {"kind": "incast", "fan_in": 8, "size": "20 KB", "interval": "1 ms", "target": 3},
+            64,
+            "workload.target: an incast to one host",
+        ),
+    ],
+)
+def test_what_does_not_fold_is_refused(
+    topology: Any, workload: Any, hosts: int, message: str
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        sojourn.fold(scenario(topology, workload), hosts)
+
+
+def test_a_part_keeps_the_oversubscription_of_every_tier() -> None:
+    complete = sojourn.check(scenario(CLOS, POISSON))["topology"]
+    whole = read_network(complete)
+    for hosts in range(64, 512, 8):
+        part = whole.folded(hosts)
+        assert part.cores % part.aggregations == 0
+        assert part.cores * whole.racks == whole.cores * part.racks
+        assert part.hosts <= hosts

@@ -1,0 +1,88 @@
+"""Folded traces."""
+
+import io
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn import ScenarioError
+
+TOPOLOGY = {
+    **{"kind": "clos", "pods": 8, "edges_per_pod": 4, "hosts_per_edge": 8},
+    **{"aggregations_per_pod": 2, "cores": 8},
+}
+
+
+def skewed(flows: int = 20_000, seed: int = 1, sigma: float = 0.7) -> pl.DataFrame:
+    """Return flows between 256 hosts whose racks have lognormal weights."""
+    random = np.random.default_rng(seed)
+    weights = [np.repeat(random.lognormal(0, sigma, 32), 8) for _ in range(2)]
+    sources, targets = (random.choice(256, flows, p=each / each.sum()) for each in weights)
+    targets = np.where(targets == sources, (targets + 1) % 256, targets)
+    starts = np.sort(random.uniform(0, 0.01, flows))
+    sizes = random.integers(1000, 100_000, flows)
+    return pl.DataFrame(
+        {"start_s": starts, "source": sources, "target": targets, "size_bytes": sizes}
+    )
+
+
+def scenario(flows: pl.DataFrame) -> dict[str, Any]:
+    text = flows.write_csv(float_precision=12)
+    file = {"name": "flows.csv", "text": text}
+    workload = {"kind": "trace", "file": file}
+    return {"topology": TOPOLOGY, "workload": workload, "transport": "dctcp"}
+
+
+def flows_of(folded: sojourn.Folded) -> pl.DataFrame:
+    return pl.read_csv(io.StringIO(folded.scenario["workload"]["file"]["text"]))
+
+
+def test_a_folded_trace_keeps_the_flows_of_some_racks_and_their_locality() -> None:
+    whole = skewed()
+    folded = sojourn.fold(scenario(whole), 64)
+    flows = flows_of(folded)
+    assert flows.height / whole.height == pytest.approx(0.25, rel=0.1)
+    assert (flows["source"] < 64).all()
+    assert (flows["target"] < 64).all()
+    assert (flows["source"] != flows["target"]).all()
+    assert flows["start_s"].is_sorted()
+    for utilisations in folded.utilisations.values():
+        assert utilisations[1] == pytest.approx(utilisations[0], rel=0.1)
+
+
+def test_samples_have_other_racks() -> None:
+    whole = scenario(skewed())
+    texts = {str(sojourn.fold(whole, 64, sample).scenario) for sample in (0, 1)}
+    assert len(texts) == 2
+    assert sojourn.fold(whole, 64, 1) == sojourn.fold(whole, 64, 1)
+
+
+def test_flows_that_start_together_keep_their_number_and_have_distinct_senders() -> None:
+    random = np.random.default_rng(1)
+    events = [
+        pl.DataFrame(
+            {
+                "start_s": [event * 1e-4] * 20,
+                "source": random.choice(np.delete(np.arange(256), event), 20, replace=False),
+                "target": [event] * 20,
+                "size_bytes": [20_000] * 20,
+            }
+        )
+        for event in range(256)
+    ]
+    flows = flows_of(sojourn.fold(scenario(pl.concat(events)), 64))
+    groups = flows.group_by("start_s").agg(
+        pl.len().alias("flows"), pl.col("source").n_unique(), pl.col("target").n_unique()
+    )
+    assert groups.height == 64
+    assert groups["flows"].to_list() == groups["source"].to_list() == [20] * 64
+    assert (groups["target"] == 1).all()
+
+
+def test_flows_after_others_do_not_fold() -> None:
+    flows = skewed(100).with_columns(after=pl.lit(""))
+    with pytest.raises(ScenarioError, match="do not fold"):
+        sojourn.fold(scenario(flows), 64)
