@@ -341,3 +341,16 @@ def test_errors_of_remote_runs_are_raised_locally(two_workers: Cluster) -> None:
         invalid = as_json({**SCENARIO, "workload": {"kind": "nonesuch"}})
         with pytest.raises(sojourn.ScenarioError, match="nonesuch"):
             pool.submit(cluster.remote_work(simulate_guarded), invalid, []).result()
+
+
+def test_folded_networks_and_fluids_run_on_a_cluster(two_workers: Cluster, cache: Path) -> None:
+    scenario = {
+        **SCENARIO,
+        "topology": {"kind": "leaf_spine", "leaves": 8},
+        "fidelity": {"kind": "flows", "hosts": 64},
+    }
+    local = sojourn.run(scenario)
+    (answer,) = sojourn.run_many([scenario], cluster=two_workers.address, cache=cache)
+    assert_frame_equal(answer.flows, local.flows)
+    # Two samples by packets and as fluids, and the whole as a fluid.
+    assert finished(cache) == 5

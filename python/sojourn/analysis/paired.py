@@ -27,6 +27,7 @@ from sojourn.analysis import convergence, long_lived, metrics
 from sojourn.analysis.metrics import Bucket, Floats
 from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result, Run
+from sojourn.scenario.fidelity import FLOWS
 
 COLUMNS = (
     "against",
@@ -173,11 +174,17 @@ class _Pair:
     """The flows of one bucket in one seed under two schemes, in order of start."""
 
     def __init__(
-        self, flows: pl.DataFrame, baseline_flows: pl.DataFrame, in_both: pl.DataFrame
+        self,
+        flows: pl.DataFrame,
+        baseline_flows: pl.DataFrame,
+        in_both: pl.DataFrame,
+        *,
+        are_drawn: bool,
     ) -> None:
         """Select the flows that finished under both schemes, if the flows are the same.
 
-        `in_both` has the numbers of the flows of both runs, in whatever bucket.
+        `in_both` has the numbers of the flows of both runs, in whatever bucket. Flows that
+        `are_drawn` from a law are never the same.
         """
         both = flows.join(baseline_flows, on="flow", how="full", suffix=BASELINE, coalesce=True)
         both = both.sort("start_s", "flow", maintain_order=True)
@@ -188,7 +195,8 @@ class _Pair:
         one_sided = both.filter(
             pl.any_horizontal(pl.col("outcome", f"outcome{BASELINE}").is_null())
         )
-        self.same = one_sided.join(in_both, on="flow", how="semi").is_empty() and all(
+        self.same = not are_drawn and one_sided.join(in_both, on="flow", how="semi").is_empty()
+        self.same = self.same and all(
             common[name].equals(common[f"{name}{BASELINE}"]) for name in IDENTITY
         )
         self.unfinished = both.filter(~is_done & is_done_baseline).height
@@ -253,10 +261,13 @@ def _pairs(
 ) -> Iterable[tuple[Bucket, _Pair]]:
     """Yield the pair of two runs of one seed for each bucket."""
     sides = [_with_bounds(side) for side in (result, baseline)]
+    are_drawn = any(
+        side.summary.get("fidelity", {}).get("kind") == FLOWS for side in (result, baseline)
+    )
     in_both = sides[0].select("flow").join(sides[1], on="flow", how="semi")
     for bucket in buckets:
         selected, selected_baseline = (flows.filter(*metrics.within(bucket)) for flows in sides)
-        yield bucket, _Pair(selected, selected_baseline, in_both)
+        yield bucket, _Pair(selected, selected_baseline, in_both, are_drawn=are_drawn)
 
 
 def _with_bounds(result: Result) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from sojourn._core import ScenarioError
 from sojourn.cli.shared import (
     VARY,
     Cluster,
+    Fidelity,
     Fresh,
     Memory,
     Out,
@@ -21,6 +22,7 @@ from sojourn.cli.shared import (
     prefix_errors,
     read_scenarios,
     run_options,
+    with_fidelity,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def compare(
     ],
     vary: Annotated[list[str] | None, VARY] = None,
     seeds: Seeds = 1,
+    fidelity: Fidelity = None,
     median: Annotated[
         bool,
         typer.Option(
@@ -101,6 +104,7 @@ def compare(
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
             base = overrides.as_schemes(scenarios)
+        base = with_fidelity(base, fidelity)
         out = output_directory(out, "compare", outputs.folder_name(list(scenarios)))
         if flows:
             outputs.check_folder(out)

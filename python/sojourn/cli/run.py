@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sojourn.cli.shared import (
+    Fidelity,
     Memory,
     Out,
     Percentiles,
@@ -14,6 +15,7 @@ from sojourn.cli.shared import (
     checked_directory,
     parse_percentiles,
     prefix_errors,
+    with_fidelity,
 )
 
 
@@ -27,6 +29,7 @@ def run(
         int | None, typer.Option(min=0, help="Seed (default: that of the scenario).")
     ] = None,
     scheme: Scheme = None,
+    fidelity: Fidelity = None,
     percentiles: Percentiles = None,
     out: Out = None,
     threads: Threads = None,
@@ -45,6 +48,7 @@ def run(
     statistics = STATISTICS if percentiles is None else ("mean", *parse_percentiles(percentiles))
     with prefix_errors(path):
         scenario = overrides.choose_scheme(reading.read(path), scheme)
+        scenario = with_fidelity(scenario, fidelity)
         scenario = overrides.with_settings(scenario, overrides.parse_settings(set_ or ()))
         scenario |= {} if seed is None else {"seed": seed}
         if out is not None:

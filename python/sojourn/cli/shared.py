@@ -46,6 +46,14 @@ Percentiles = Annotated[
 Scheme = Annotated[
     str | None, typer.Option(metavar="NAME", help="Scheme of the scenario's table `schemes`.")
 ]
+Fidelity = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="`packets` of the whole network, a `sample` (some racks that stand for all), or "
+        "`flows` (a fluid, corrected by samples).",
+    ),
+]
 VARY = typer.Option(
     metavar="NAME=V1,V2", help="Parameter and its values, or FIRST:LAST:STEP; may be repeated."
 )
@@ -64,6 +72,16 @@ def run_options(
     cache = None if fresh else default_cache()
     caches_in_use.update(set() if cache is None else {cache})
     return {"threads": threads, "cluster": cluster, "memory": memory, "cache": cache}
+
+
+def with_fidelity(scenario: "Scenario", kind: str | None) -> "Scenario":
+    """Return the scenario with this fidelity; its own parameters remain if it names the same."""
+    from sojourn.scenario import fidelity, overrides
+
+    if kind is None:
+        return scenario
+    fidelity.read(kind)
+    return overrides.merge(scenario, {fidelity.FIELD: kind})
 
 
 def parse_percentiles(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import typer
 
 from sojourn.cli.shared import (
     Cluster,
+    Fidelity,
     Memory,
     Out,
     ScenarioFile,
@@ -15,6 +16,7 @@ from sojourn.cli.shared import (
     output_directory,
     prefix_errors,
     run_options,
+    with_fidelity,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def tune(
         typer.Option(metavar="BOUND", help="Such as `utilisation >= 0.9`; may be repeated."),
     ] = None,
     scheme: Scheme = None,
+    fidelity: Fidelity = None,
     trials: Annotated[
         int, typer.Option(min=1, help="Maximum number of parameter choices to try.")
     ] = 100,
@@ -85,6 +88,7 @@ def tune(
 
     with prefix_errors(path):
         base = overrides.choose_scheme(reading.read(path), scheme)
+        base = with_fidelity(base, fidelity)
         out = output_directory(out, "tune", path.stem)
         tuned = tuning.search(
             base,

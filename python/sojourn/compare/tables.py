@@ -10,6 +10,7 @@ from sojourn.compare import comparison
 from sojourn.compare.paired_tables import with_interval
 from sojourn.runs.results import Result, Run
 from sojourn.show.environment import difference_lines, environment_line
+from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import COUNTS, format_value
 from sojourn.show.result import (
     LONG_LIVED_NOTE,
@@ -173,6 +174,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     return [
         _statistic(table, median) + (slowdown if has_fcts else ""),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
+        *fidelity_lines(run.result for run in runs),
         environment_line(runs[0].result),
         *difference_lines(runs, comparison.labels(table)[0]),
         *_few_flows_note(table),
@@ -201,6 +203,7 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
         remedy += ", or use --median"
     return [
         *scenario_warnings(run.result for run in runs),
+        *doubt_lines(run.result for run in runs),
         *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),
         *trend_warnings(_seeds_of_schemes(runs)),
     ]

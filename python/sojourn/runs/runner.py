@@ -22,8 +22,8 @@ from sojourn.base.memory import budget, guard
 from sojourn.base.progress import RunProgress, progress_display
 from sojourn.base.threads import InterruptibleThread
 from sojourn.base.units import format_memory
+from sojourn.runs import answers, processes
 from sojourn.runs import cache as result_cache
-from sojourn.runs import processes
 from sojourn.runs.machine import machine
 from sojourn.runs.processes import ProcessControl, WorkerPool
 from sojourn.runs.results import Result, Run
@@ -97,7 +97,25 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
     )
 
 
-def _run_named(  # noqa: PLR0913 - as `run_many`
+def _run_named(
+    names: Sequence[str],
+    scenarios: Sequence[ScenarioLike],
+    cache: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> list[Result]:
+    """Run scenarios as `run_many`; if there are several, errors begin with their names."""
+    plans, names_of_runs, runs = [], list[str](), list[ScenarioLike]()
+    for name, scenario in zip(names, scenarios, strict=True):
+        shown = name if len(names) > 1 else ""
+        with _naming(shown):
+            plans.append(answers.plan(scenario))
+        runs += plans[-1].scenarios
+        names_of_runs += [shown] * len(plans[-1].scenarios)
+    results = iter(_run_each(names_of_runs, runs, cache, **options))
+    return [plan.combined([next(results) for _ in plan.scenarios]) for plan in plans]
+
+
+def _run_each(  # noqa: PLR0913 - as `run_many`
     names: Sequence[str],
     scenarios: Sequence[ScenarioLike],
     cache_folder: str | os.PathLike[str] | None = None,
@@ -107,7 +125,7 @@ def _run_named(  # noqa: PLR0913 - as `run_many`
     memory: str | int | None = None,
     what: str = "runs",
 ) -> list[Result]:
-    """Run scenarios as `run_many`; if there are several, errors begin with their names."""
+    """Run scenarios without a fidelity, as `run_many`; errors begin with names, if not empty."""
     max_threads = _core.MOST_THREADS
     if threads is not None and not 1 <= threads <= max_threads:
         raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
@@ -119,11 +137,11 @@ def _run_named(  # noqa: PLR0913 - as `run_many`
     by_key: dict[str, Prepared] = {}
     keys, names_by_key = [], dict[str, str]()
     for name, scenario in zip(names, scenarios, strict=True):
-        with _naming(name if len(names) > 1 else ""):
+        with _naming(name):
             prepared = Prepared(scenario)
             prepared.core.check(memory_limit)
         keys.append(result_cache.entry_name(prepared.complete()))
-        names_by_key.setdefault(keys[-1], name if len(names) > 1 else "")
+        names_by_key.setdefault(keys[-1], name)
         by_key[keys[-1]] = prepared
         if len(scenarios) > 1:
             # Only the runs in progress keep their networks.

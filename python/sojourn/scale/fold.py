@@ -35,7 +35,7 @@ NOT_PRESERVED = (
     "spine and core switches have fewer ports, which share the same buffers",
     "a flow's path is drawn anew, so that single collisions of ECMP differ",
 )
-"""What differs from the whole network in any fold."""
+"""Differences of any fold from the whole network."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Folded:
     """Hosts of the whole network."""
     kept: int
     units: str
-    """What was kept, in words."""
+    """The kept racks or pods in words."""
     utilisations: Mapping[str, tuple[float, float]]
     """Expected utilisation of each tier of links with a known load: whole and folded."""
 
@@ -74,9 +74,9 @@ class Folded:
 def fold(scenario: ScenarioLike, hosts: int = HOSTS, sample: int = 0) -> Folded:
     """Return the scenario of about `hosts` hosts that stands for the given one.
 
-    The racks of a trace differ; `sample` chooses those that are kept. A network that is no larger
-    is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a topology whose
-    racks are not alike, failures, or a workload that names hosts.
+    The racks of a trace differ; `sample` chooses those that are kept. A network of at most
+    `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a
+    topology whose racks are not alike, failures, or a workload that names hosts.
     """
     given = with_files(scenario)
     complete = Prepared(given).complete()

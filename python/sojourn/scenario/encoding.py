@@ -7,7 +7,7 @@ from typing import Any
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base.memory import budget
-from sojourn.scenario import controller_files
+from sojourn.scenario import controller_files, fidelity
 from sojourn.scenario.reading import Scenario, ScenarioLike, as_scenario, with_files
 
 SCHEMES = "schemes"
@@ -53,7 +53,12 @@ class Prepared:
                 f"{SCHEMES}: a run has one scheme: `sojourn run --scheme NAME` runs one, "
                 "`sojourn compare` all; in Python `expand` returns the scenario of each"
             )
-        self.text, self.texts = encode(scenario)
+        # How the scenario is answered is not the core's concern.
+        self._fidelity = scenario.get(fidelity.FIELD)
+        if self._fidelity is not None:
+            self._fidelity = fidelity.read(self._fidelity).as_table()
+        fields = {name: value for name, value in scenario.items() if name != fidelity.FIELD}
+        self.text, self.texts = encode(fields)
         self._core: _core.Prepared | None = _core.prepare(self.text, self.texts)
 
     @property
@@ -69,7 +74,8 @@ class Prepared:
 
     def complete(self) -> Scenario:
         """Return the scenario with all defaults filled in."""
-        return with_texts(json.loads(self.core.show()), self.texts)
+        given = {} if self._fidelity is None else {fidelity.FIELD: self._fidelity}
+        return with_texts(json.loads(self.core.show()), self.texts) | given
 
 
 def encode(scenario: ScenarioLike) -> tuple[str, list[str]]:
@@ -132,6 +138,7 @@ def schema() -> dict[str, Any]:
     python["additionalProperties"] = True
     by_name = {"type": "string", "pattern": controller_files.NAME.pattern}
     transports += [by_name, {"properties": {"kind": by_name}, "required": ["kind"]}]
+    document["properties"][fidelity.FIELD] = fidelity.SCHEMA
     document["properties"][SCHEMES] = {
         "description": "Schemes to compare, by name: changes of the other fields, as in "
         "`[schemes.pfc]` with `switch.pause = {}`. An entry of a list is named by its index, and a "

@@ -4,13 +4,13 @@ A part of a mixed workload is `workload.parts.0` or, by the class of its flows, 
 """
 
 import difflib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from sojourn._core import ScenarioError
 from sojourn.base.messages import did_you_mean
+from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.reading import shortened
 
@@ -26,7 +26,7 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     Entries of lists are searched if no other field matches. Raises `ScenarioError` for an unknown
     or ambiguous name.
     """
-    complete = json.loads(Prepared(scenario).core.show())
+    complete = {fidelity.FIELD: fidelity.PACKETS} | Prepared(scenario).complete()
     name = re.sub(r"\[(\d+)\]", r".\1", name)
     # Scenario files write the parameters of a Python controller without the level `parameters`.
     given = {path for table in (complete, scenario) for path in _paths(table)}

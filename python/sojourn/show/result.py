@@ -20,6 +20,7 @@ from sojourn.base.units import (
 from sojourn.runs.results import Result
 from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line, queue_lines
+from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import format_in_unit, format_value
 from sojourn.show.table import Table
 
@@ -206,7 +207,8 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
 
 def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
-    notes = [environment_line(result), *queue_lines(result.summary.get("queues", ()))]
+    notes = [*fidelity_lines([result]), environment_line(result)]
+    notes += queue_lines(result.summary.get("queues", ()))
     if result.summary.get("load"):
         notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
@@ -224,6 +226,7 @@ def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
         bound = "at least " if met.at_least else ""
         notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of flows with a deadline met it")
     notes += scenario_warnings([result])
+    notes += doubt_lines([result])
     notes += convergence_warnings_of_run(result)
     notes += trend_warnings([[result]])
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]

@@ -1,0 +1,82 @@
+"""Doubts about answers that do not simulate the whole network."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.analysis import metrics
+from sojourn.base.units import format_time, parse_time
+from sojourn.runs.results import Result
+from sojourn.scale.law import SPARSE
+
+LEAST_FLOWS = 1000
+"""Flows of a size from which the p99 of a sample was compared with that of whole networks."""
+
+LEAST_FCTS = 20
+"""Length of a run in mean FCTs of the largest flows, from which a network has filled."""
+
+LARGEST_SELF_CHECK = 0.1
+"""Error of the law of one sample on another that causes a warning."""
+
+CLIFF = 1.5
+"""Factor around the minimum RTO in which a percentile changes with the share of timeouts."""
+
+
+def doubts(result: Result) -> dict[str, str]:
+    """Return the reasons for which the numbers of an answer may mislead: a line by its kind."""
+    if "fidelity" not in result.summary:
+        return {}
+    rows = metrics.by_size(result, "fct_s", statistics=("mean", "p99"))
+    rows = rows.filter(pl.col("size") != metrics.ALL.name, pl.col("flows") > 0)
+    if rows.is_empty():
+        return {}
+    lines = _doubts_of_law(result.summary["fidelity"])
+    few = rows.filter(pl.col("flows") < LEAST_FLOWS)["size"].to_list()
+    if few:
+        lines["few"] = (
+            f"fewer than {LEAST_FLOWS} flows: p99 of {', '.join(few)} differs by 20 % between seeds"
+        )
+    largest = rows.row(-1, named=True)
+    starts = result.flows["start_s"].to_numpy()
+    length = float(np.ptp(starts)) if len(starts) else 0.0
+    if length < LEAST_FCTS * largest["mean"]:
+        lines["short"] = (
+            f"the arrivals last {format_time(length)}, less than {LEAST_FCTS} mean FCTs of the "
+            f"largest flows ({format_time(largest['mean'])}): the network is still filling"
+        )
+    rto = _least_rto(result)
+    cliffs = rows.filter(pl.col("p99").is_between(rto / CLIFF, rto * CLIFF))["size"].to_list()
+    if cliffs:
+        lines["cliff"] = (
+            f"p99 of {', '.join(cliffs)} is near the minimum RTO of {format_time(rto)}, where it "
+            "changes with the share of flows that have a timeout: quote p95 or p99.9"
+        )
+    return lines
+
+
+def _doubts_of_law(fidelity: Mapping[str, Any]) -> dict[str, str]:
+    """Return the doubts about the law of packets given a fluid."""
+    lines = {}
+    if (sparse := fidelity.get("sparse", 0.0)) > SPARSE:
+        percent = f"{100 * sparse:.0f} %"
+        lines["sparse"] = f"{percent} of the flows have sizes that hardly occur in samples"
+    checks = fidelity.get("self_check", ())
+    worst = max((abs(row[name]) for row in checks for name in ("mean", "p99")), default=0.0)
+    if worst > LARGEST_SELF_CHECK:
+        error = f"{100 * worst:.0f} %" if math.isfinite(worst) else "unfinished flows"
+        lines["law"] = (
+            f"the law of one sample is wrong on another by up to {error}: use more hosts or "
+            "samples, or the fidelity `sample`"
+        )
+    return lines
+
+
+def _least_rto(result: Result) -> float:
+    """Return the minimum RTO in seconds; NaN if the transport has none."""
+    transport = result.summary["scenario"]["transport"]
+    reliability = transport.get("reliability", {}) if isinstance(transport, dict) else {}
+    text = reliability.get("min_rto", "none")
+    return math.nan if text == "none" else parse_time(text)

@@ -1,0 +1,185 @@
+"""Answers to scenarios: the runs that a scenario's fidelity requires, and their combination.
+
+The answer of `packets` is one run. That of `sample` is several runs of folded networks, whose flows
+form one result. That of `flows` is a run of the whole network as a fluid, whose completion times
+become those of packets by a law learnt from samples.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from sojourn.runs.results import FLOWS, OF_FLOWS, SAMPLES, TABLES, Result
+from sojourn.scale.law import Floats, FluidFlows, Law, self_check
+from sojourn.scale.sample import Samples, check_flows, fluid_of
+from sojourn.scenario import fidelity
+from sojourn.scenario.encoding import Prepared
+from sojourn.scenario.reading import Scenario, ScenarioLike, as_scenario, with_files
+
+SAMPLE = "sample"
+"""Column of the flow records of a sampled answer: the number of the folded network."""
+
+
+class Answer(Protocol):
+    """Runs that answer a scenario."""
+
+    @property
+    def scenarios(self) -> Sequence[ScenarioLike]:
+        """The scenario of each run."""
+
+    def combined(self, results: Sequence[Result]) -> Result:
+        """Return the answer, given the result of each run."""
+
+
+def plan(scenario: ScenarioLike) -> Answer:
+    """Return the runs that answer a scenario; raise `ScenarioError` if its fidelity is invalid."""
+    given = as_scenario(scenario)
+    chosen = fidelity.read(given.get(fidelity.FIELD, fidelity.PACKETS))
+    if chosen.kind == fidelity.PACKETS:
+        return _Packets({name: given[name] for name in given if name != fidelity.FIELD})
+    return (_Sample if chosen.kind == fidelity.SAMPLE else _Flows)(with_files(given), chosen)
+
+
+class _Packets:
+    """One run of the whole network."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenarios = [scenario]
+
+    def combined(self, results: Sequence[Result]) -> Result:
+        (result,) = results
+        return result
+
+
+class _Sample:
+    """Runs of folded networks; their flows form one result."""
+
+    def __init__(self, scenario: Scenario, chosen: fidelity.Fidelity) -> None:
+        self._samples = Samples(scenario, chosen)
+        self._whole = scenario
+        self.scenarios = self._samples.scenarios
+
+    def combined(self, results: Sequence[Result]) -> Result:
+        summary = _summary([result.summary for result in results])
+        summary |= {
+            "scenario": Prepared(self._whole).complete(),
+            "seed": self._whole.get("seed", 1),
+            "fidelity": self._samples.summary(),
+        }
+        others = {name: _concat(results, name) for name in TABLES[2:]}
+        flows = _concat(results, FLOWS)
+        return Result(flows, _concat(results, SAMPLES), summary, others)
+
+
+class _Flows:
+    """A run of the whole network as a fluid, and samples by packets and as fluids."""
+
+    def __init__(self, scenario: Scenario, chosen: fidelity.Fidelity) -> None:
+        check_flows(scenario)
+        self._samples = Samples(scenario, chosen)
+        self._whole = {name: scenario[name] for name in scenario if name != fidelity.FIELD}
+        self._scenario = scenario
+        samples = self._samples.scenarios
+        self.scenarios = [*samples, *map(fluid_of, samples), fluid_of(self._whole)]
+
+    def combined(self, results: Sequence[Result]) -> Result:
+        number = len(self._samples.scenarios)
+        packets, fluids, whole = results[:number], results[number:-1], results[-1]
+        classes = sorted({name for result in results for name in result.flows["class"].unique()})
+        pairs = [
+            _learnt_flows(by_packets, fluid, classes)
+            for by_packets, fluid in zip(packets, fluids, strict=True)
+        ]
+        flows = whole.flows
+        seed = int(self._scenario.get("seed", 1))
+        slowdowns, sparse = Law(pairs).predict(_fluid_flows(flows, classes), seed)
+        summary = {
+            **whole.summary,
+            "scenario": Prepared(self._scenario).complete(),
+            "fidelity": self._samples.summary()
+            | {"sparse": sparse, "self_check": self_check(pairs, seed)},
+            "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
+            "cpu_seconds": _sum_of_times(result.summary["cpu_seconds"] for result in results),
+        }
+        return Result(_predicted(flows, slowdowns), whole.samples, summary)
+
+
+def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str]) -> FluidFlows:
+    """Return flow records of a fluid as arrays; an unfinished flow is as slow as it was so far."""
+    numbers = flows["class"].cast(pl.Enum(classes)).to_physical().to_numpy()
+    return FluidFlows(
+        numbers.astype(np.int64),
+        flows["size_bytes"].to_numpy().astype(np.float64),
+        flows["slowdown"].fill_null(math.inf).to_numpy(),
+    )
+
+
+def _learnt_flows(
+    packets: Result, fluid: Result, classes: Sequence[str]
+) -> tuple[FluidFlows, Floats]:
+    """Return the flows of a sample in the fluid, and their slowdowns by packets."""
+    both = fluid.flows.filter(pl.col("slowdown").is_not_null()).join(
+        packets.flows.select("flow", packets="slowdown"), on="flow", maintain_order="left"
+    )
+    return _fluid_flows(both, classes), both["packets"].fill_null(math.inf).to_numpy()
+
+
+def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:
+    """Return flow records with these slowdowns; an infinite one is that of an unfinished flow."""
+    slowdown = pl.Series("slowdown", slowdowns)
+    is_done = slowdown.is_finite()
+    flows = flows.with_columns(slowdown.set(~is_done, None))
+    unfinished = pl.when(is_done).then("outcome").otherwise(pl.lit("unfinished"))
+    return flows.with_columns(fct_s=pl.col("slowdown") * pl.col("ideal_fct_s"), outcome=unfinished)
+
+
+def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
+    """Return a table of all samples, with flows numbered through."""
+    tables, first = [], 0
+    for number, result in enumerate(results):
+        table = result._table(name)
+        if name == FLOWS:
+            table = table.with_columns(pl.lit(number, pl.UInt16).alias(SAMPLE))
+        if name == FLOWS or name in OF_FLOWS:
+            table = table.with_columns(pl.col("flow") + first)
+        elif number:
+            break
+        tables.append(table)
+        first += int(result.flows["flow"].to_numpy().max(initial=0)) + 1
+    return pl.concat(tables, how="diagonal")
+
+
+def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the summary of several samples: counts and times added, links side by side."""
+    links = [
+        {**link, "name": link["name"] if not number else f"{link['name']} (sample {number})"}
+        for number, summary in enumerate(summaries)
+        for link in summary["links"]
+    ]
+    loads = [summary["realised_load"] for summary in summaries if summary.get("realised_load")]
+    return {
+        **summaries[0],
+        "counts": _added([summary["counts"] for summary in summaries]),
+        "links": links,
+        "stuck": [flow for summary in summaries for flow in summary["stuck"]],
+        "realised_load": sum(loads) / len(loads) if loads else None,
+        "simulated_s": max(summary["simulated_s"] for summary in summaries),
+        "wall_seconds": sum(summary["wall_seconds"] for summary in summaries),
+        "cpu_seconds": _sum_of_times(summary["cpu_seconds"] for summary in summaries),
+    }
+
+
+def _sum_of_times(times: Iterable[float | None]) -> float | None:
+    """Return the sum of CPU times; `None` if one is unknown."""
+    known = list(times)
+    return None if None in known else sum(time for time in known if time)
+
+
+def _added(counts: Sequence[Any]) -> Any:
+    """Return the sums of counts, which may be in nested tables."""
+    if isinstance(counts[0], dict):
+        return {name: _added([count[name] for count in counts]) for name in counts[0]}
+    return sum(counts)

@@ -1,0 +1,168 @@
+"""Law of packets given a fluid: how much longer than in the fluid flows take, learnt from samples.
+
+A flow's *cell* is its class, its size and its slowdown in the fluid. A cell holds the ratios of the
+slowdowns by packets and in the fluid, of the flows of folded networks. A flow of the whole network
+takes a random one of the ratios of its cell. A law holds for the scenario from which it was learnt:
+the law of another network was wrong by up to a factor of two.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+SIZES = np.array([300.0, *(base * 10.0**power for power in range(3, 10) for base in (1, 3))])
+"""Bounds of the sizes of cells in bytes."""
+
+SLOWDOWNS = np.array([1.0005, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 6])
+"""Bounds of the fluid slowdowns of cells."""
+
+LEAST_RATIOS = 20
+"""Ratios below which a cell also takes those of its neighbours."""
+
+SPARSE = 0.01
+"""Share of flows in cells without enough ratios of their size that causes a warning."""
+
+
+@dataclass(frozen=True)
+class FluidFlows:
+    """Flows in the fluid, one entry per flow in each array."""
+
+    classes: Indices
+    sizes: Floats
+    slowdowns: Floats
+
+    def __len__(self) -> int:
+        """Return the number of flows."""
+        return len(self.sizes)
+
+    def rows(self) -> Indices:
+        """Return the number of each flow's class and size."""
+        return self.classes * (len(SIZES) + 1) + np.searchsorted(SIZES, self.sizes, side="left")
+
+    def columns(self) -> Indices:
+        """Return the number of each flow's fluid slowdown."""
+        return np.searchsorted(SLOWDOWNS, self.slowdowns, side="left")
+
+
+COLUMNS = len(SLOWDOWNS) + 1
+
+
+class Law:
+    """Ratios of slowdowns by packets and in the fluid, by cell."""
+
+    def __init__(self, samples: Iterable[tuple[FluidFlows, Floats]]) -> None:
+        """Learn from the flows of samples and their slowdowns by packets.
+
+        The slowdown of a flow that did not finish is infinite.
+        """
+        flows = list(samples)
+        rows = np.concatenate([fluid.rows() for fluid, _ in flows])
+        columns = np.concatenate([fluid.columns() for fluid, _ in flows])
+        ratios = np.concatenate([packets / fluid.slowdowns for fluid, packets in flows])
+        self._ratios: dict[int, Floats] = {}
+        self._sparse: set[int] = set()
+        for row in np.unique(rows):
+            of_row = rows == row
+            self._learn(int(row), columns[of_row], ratios[of_row])
+
+    def _learn(self, row: int, columns: Indices, ratios: Floats) -> None:
+        """Learn the cells of one class and size."""
+        by_column = [ratios[columns == column] for column in range(COLUMNS)]
+        for column in range(COLUMNS):
+            reach = 0
+            while True:
+                near = by_column[max(0, column - reach) : column + reach + 1]
+                if sum(map(len, near)) >= min(LEAST_RATIOS, len(ratios)):
+                    break
+                reach += 1
+            self._ratios[row * COLUMNS + column] = np.sort(np.concatenate(near))
+        if len(ratios) < LEAST_RATIOS:
+            self._sparse |= {row * COLUMNS + column for column in range(COLUMNS)}
+
+    def predict(self, fluid: FluidFlows, seed: int) -> tuple[Floats, float]:
+        """Return slowdowns by packets, and the share of flows in sparse or unknown cells.
+
+        A flow takes the quantile of its cell that its number and the seed give, the same for all
+        schemes. A flow of a size that no sample had keeps its slowdown in the fluid.
+        """
+        cells = fluid.rows() * COLUMNS + fluid.columns()
+        order = np.argsort(cells, kind="stable")
+        quantiles = uniform(seed, len(fluid))
+        slowdowns, sparse = fluid.slowdowns.copy(), 0
+        starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+        for members in np.split(order, starts[1:]) if len(order) else []:
+            cell = int(cells[members[0]])
+            ratios = self._ratios.get(cell)
+            if ratios is None or cell in self._sparse:
+                sparse += len(members)
+            if ratios is not None:
+                drawn = ratios[(quantiles[members] * len(ratios)).astype(np.int64)]
+                slowdowns[members] *= drawn
+        np.maximum(slowdowns, 1.0, out=slowdowns)
+        return slowdowns, sparse / max(1, len(fluid))
+
+
+CHECKED_SIZES = (0.0, 1e4, 1e5, 1e6, math.inf)
+"""Bounds in bytes of the sizes for which laws are checked."""
+
+LEAST_CHECKED = 200
+"""Flows from which a group of sizes is checked."""
+
+
+def self_check(samples: Sequence[tuple[FluidFlows, Floats]], seed: int) -> list[dict[str, Any]]:
+    """Return the error of the law of other samples on each sample, by size and for all flows.
+
+    A row has the bounds of the sizes, the flows, and the errors of the mean and the p99 of
+    slowdowns: prediction / packets - 1, the largest in absolute value over the samples. An error is
+    infinite if one of the two has unfinished flows.
+    """
+    predictions = []
+    for number, (fluid, packets) in enumerate(samples):
+        others = [sample for place, sample in enumerate(samples) if place != number]
+        predictions.append((fluid.sizes, packets, Law(others).predict(fluid, seed)[0]))
+    rows = []
+    for above, up_to in [(0.0, math.inf), *itertools.pairwise(CHECKED_SIZES)]:
+        groups = [
+            (packets[within], predicted[within])
+            for sizes, packets, predicted in predictions
+            for within in [(sizes > above) & (sizes <= up_to)]
+        ]
+        flows = min(len(packets) for packets, _ in groups)
+        if flows >= LEAST_CHECKED:
+            errors = {
+                name: max((_error(measure, *group) for group in groups), key=abs)
+                for name, measure in (("mean", np.mean), ("p99", _p99))
+            }
+            rows.append({"above": above, "up_to": up_to, "flows": flows, **errors})
+    return rows
+
+
+def _p99(values: Floats) -> float:
+    return float(np.sort(values)[math.ceil(0.99 * len(values)) - 1])
+
+
+def _error(measure: Callable[[Floats], Any], packets: Floats, predicted: Floats) -> float:
+    truth, value = float(measure(packets)), float(measure(predicted))
+    if truth == value:
+        return 0.0
+    return value / truth - 1 if math.isfinite(truth) and math.isfinite(value) else math.inf
+
+
+def uniform(seed: int, number: int) -> Floats:
+    """Return numbers in [0, 1) that depend on the seed and on their place only (SplitMix64)."""
+    with np.errstate(over="ignore"):
+        words = np.arange(1, number + 1, dtype=np.uint64) + (np.uint64(seed) << np.uint64(32))
+        words *= np.uint64(0x9E3779B97F4A7C15)
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words ^= words >> np.uint64(31)
+    numbers: Floats = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return numbers

@@ -1,0 +1,68 @@
+"""Fidelity of answers in words."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sojourn.analysis.fidelity import doubts
+from sojourn.base.units import count, format_count, format_exact_size
+from sojourn.runs.results import Result
+
+
+def fidelity_lines(results: Iterable[Result]) -> list[str]:
+    """Return what stands for the whole network, and what is not preserved, each line once."""
+    fidelities = [found for result in results if (found := result.summary.get("fidelity"))]
+    lines = [line for fidelity in fidelities for line in _lines(fidelity)]
+    lines += _check_lines(fidelities)
+    lines += [f"not preserved: {line}" for each in fidelities for line in each["not_preserved"]]
+    return list(dict.fromkeys(lines))
+
+
+def doubt_lines(results: Iterable[Result]) -> list[str]:
+    """Return the doubts about the answers as warnings, the first of each kind."""
+    lines: dict[str, str] = {}
+    for result in results:
+        lines = doubts(result) | lines
+    return [f"warning: {line}" for line in lines.values()]
+
+
+def _lines(fidelity: Mapping[str, Any]) -> list[str]:
+    samples, hosts = len(fidelity["seeds"]), format_count(fidelity["hosts"])
+    if fidelity["kept"] == fidelity["hosts"]:
+        return [f"fidelity: {count(samples, 'run')} of the whole network of {hosts} hosts"]
+    loads = [
+        f"{tier} {100 * folded:.1f} % (whole {100 * whole:.1f} %)"
+        for tier, (whole, folded) in fidelity["utilisations"].items()
+    ]
+    return [
+        f"fidelity: {fidelity['kind']}: {samples} x {fidelity['kept']} of {hosts} hosts "
+        f"({fidelity['units']})",
+        *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
+    ]
+
+
+def _check_lines(fidelities: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the largest errors that the law of one sample has on another."""
+    errors: dict[tuple[float, float], dict[str, float]] = {}
+    for fidelity in fidelities:
+        for row in fidelity.get("self_check", ()):
+            worst = errors.setdefault((row["above"], row["up_to"]), {"mean": 0.0, "p99": 0.0})
+            for name, error in worst.items():
+                worst[name] = max(error, row[name], key=abs)
+    parts = [
+        f"{_size(*bounds)} {_percent(worst['mean'])}, {_percent(worst['p99'])}"
+        for bounds, worst in errors.items()
+    ]
+    title = "self-check (law of one sample on another; mean, p99)"
+    return [f"{title}: {'; '.join(parts)}"] if parts else []
+
+
+def _size(above: float, up_to: float) -> str:
+    if up_to == math.inf:
+        return f"> {format_exact_size(above)}" if above else "all"
+    low = f"{format_exact_size(above)} to " if above else "≤ "
+    return low + format_exact_size(up_to)
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:+.0f} %" if math.isfinite(error) else "unfinished"

@@ -1,0 +1,66 @@
+"""Answers of a fluid whose completion times become those of packets."""
+
+from typing import Any
+
+import pytest
+
+import sojourn
+from sojourn import ScenarioError
+from sojourn.analysis.paired import ratios
+from sojourn.compare.comparison import compare
+from sojourn.show.fidelity import fidelity_lines
+
+SCENARIO: dict[str, Any] = {
+    "seed": 3,
+    "topology": {"kind": "leaf_spine", "leaves": 12},
+    "workload": {
+        **{"kind": "poisson", "load": 0.5, "flows": 6000},
+        "sizes": {"kind": "uniform", "min": "1 KB", "max": "100 KB"},
+    },
+    "transport": "dctcp",
+}
+FLOWS = {"kind": "flows", "hosts": 64, "samples": 2}
+
+
+def test_the_whole_network_is_predicted() -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": FLOWS})
+    whole = sojourn.run(SCENARIO).flows
+    flows = answer.flows
+    names = ("flow", "source", "target", "size_bytes", "start_s", "class", "ideal_fct_s")
+    assert flows.select(names).equals(whole.select(names))
+    assert (flows["slowdown"] >= 1).all()
+    assert flows["slowdown"].mean() == pytest.approx(whole["slowdown"].mean(), rel=0.05)
+    assert flows["slowdown"].quantile(0.99) == pytest.approx(
+        whole["slowdown"].quantile(0.99), rel=0.15
+    )
+    fidelity = answer.summary["fidelity"]
+    assert (fidelity["kind"], fidelity["hosts"], fidelity["kept"]) == ("flows", 192, 64)
+    assert fidelity["sparse"] == 0
+    assert abs(fidelity["self_check"][0]["mean"]) < 0.1
+    assert any(line.startswith("self-check") for line in fidelity_lines([answer]))
+
+
+def test_the_answer_does_not_depend_on_threads() -> None:
+    answers = [sojourn.run(SCENARIO | {"fidelity": FLOWS}, threads=n).flows for n in (1, 2)]
+    assert answers[0].equals(answers[1])
+
+
+def test_schemes_share_the_fluid_and_are_not_paired_by_flow(tmp_path: Any) -> None:
+    base = SCENARIO | {"fidelity": FLOWS}
+    _, runs = compare(base, {"transport": ["dctcp", "swift"]}, seeds=1, cache=tmp_path)
+    assert not ratios(runs, by="transport")["same_flows"].any()
+    # Two samples of each scheme, and three runs of the fluid.
+    assert len([entry for entry in tmp_path.iterdir() if entry.is_dir()]) == 2 * 2 + 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"account": True}, "account: fidelity `flows` predicts completion times only"),
+        ({"routing": "spray_random"}, "routing: under `flows` a flow has one path"),
+        ({"fidelity": FLOWS | {"samples": 1}}, "fidelity.samples: flows needs 2 or more"),
+    ],
+)
+def test_what_a_law_cannot_predict_is_refused(changes: Any, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        sojourn.run(SCENARIO | {"fidelity": FLOWS} | changes)

@@ -1,0 +1,68 @@
+"""Laws of packets given a fluid."""
+
+import numpy as np
+
+from sojourn.scale.law import FluidFlows, Law, uniform
+
+
+def flows(number: int, seed: int = 1) -> tuple[FluidFlows, "np.typing.NDArray[np.float64]"]:
+    """Return flows whose slowdown by packets depends on size and fluid slowdown, with noise."""
+    random = np.random.default_rng(seed)
+    sizes = np.exp(random.uniform(np.log(100), np.log(1e7), number))
+    slowdowns = 1 + random.exponential(1.0, number)
+    fluid = FluidFlows(np.zeros(number, dtype=np.int64), sizes, slowdowns)
+    noise = random.lognormal(0.0, 0.3, number)
+    return fluid, np.maximum(1.0, slowdowns * (1 + 1e3 / sizes) * noise)
+
+
+def test_a_law_on_its_own_sample_returns_the_distribution() -> None:
+    fluid, packets = flows(20_000)
+    predicted, sparse = Law([(fluid, packets)]).predict(fluid, seed=3)
+    assert sparse == 0
+    for share in (0.5, 0.9, 0.99):
+        ratio = np.quantile(predicted, share) / np.quantile(packets, share)
+        assert abs(ratio - 1) < 0.03
+
+
+def test_a_law_follows_the_load_of_the_fluid() -> None:
+    # The flows to predict have twice the queueing of the sample.
+    fluid, packets = flows(50_000)
+    other, truth = flows(50_000, seed=2)
+    busy = other.slowdowns > np.quantile(other.slowdowns, 0.5)
+    busier = FluidFlows(other.classes[busy], other.sizes[busy], other.slowdowns[busy])
+    predicted, _ = Law([(fluid, packets)]).predict(busier, seed=3)
+    assert abs(predicted.mean() / truth[busy].mean() - 1) < 0.03
+    by_size_alone = packets.mean()
+    assert abs(by_size_alone / truth[busy].mean() - 1) > 0.2
+
+
+def test_classes_are_not_pooled() -> None:
+    fluid, packets = flows(2000)
+    incast = FluidFlows(fluid.classes + 1, fluid.sizes, fluid.slowdowns)
+    law = Law([(fluid, packets), (incast, 10 * packets)])
+    background, _ = law.predict(fluid, seed=1)
+    slow, _ = law.predict(incast, seed=1)
+    assert abs(background.mean() / packets.mean() - 1) < 0.1
+    assert abs(slow.mean() / packets.mean() / 10 - 1) < 0.1
+
+
+def test_flows_that_did_not_finish_are_values() -> None:
+    fluid, packets = flows(5000)
+    packets[::50] = np.inf
+    predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
+    assert abs(np.isinf(predicted).mean() - 0.02) < 0.005
+
+
+def test_unknown_sizes_are_counted() -> None:
+    fluid, packets = flows(5000)
+    huge = FluidFlows(fluid.classes, fluid.sizes * 0 + 1e9, fluid.slowdowns)
+    predicted, sparse = Law([(fluid, packets)]).predict(huge, seed=1)
+    assert sparse == 1
+    assert (predicted == fluid.slowdowns).all()
+
+
+def test_numbers_are_uniform_and_depend_on_the_seed() -> None:
+    numbers = uniform(1, 100_000)
+    assert abs(np.histogram(numbers, 10, (0, 1))[0] / 10_000 - 1).max() < 0.05
+    assert (numbers != uniform(2, 100_000)).all()
+    assert (numbers[:100] == uniform(1, 100)).all()

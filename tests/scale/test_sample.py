@@ -1,0 +1,84 @@
+"""Answers from folded networks."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn import ScenarioError
+from sojourn.analysis.paired import ratios
+from sojourn.compare.comparison import compare
+from sojourn.show.fidelity import fidelity_lines
+
+SCENARIO: dict[str, Any] = {
+    "seed": 3,
+    "topology": {"kind": "leaf_spine", "leaves": 12},
+    "workload": {
+        **{"kind": "poisson", "load": 0.4, "flows": 3000},
+        "sizes": {"kind": "fixed", "size": "20 KB"},
+    },
+    "transport": "dctcp",
+}
+SAMPLE = {"kind": "sample", "hosts": 64, "samples": 2}
+
+
+def test_the_flows_of_all_samples_are_one_result() -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    flows = answer.flows
+    assert flows["sample"].value_counts().sort("sample")["count"].to_list() == [1000, 1000]
+    assert flows["flow"].n_unique() == 2000
+    assert answer.summary["counts"]["flows"] == 2000
+    fidelity = answer.summary["fidelity"]
+    assert (fidelity["hosts"], fidelity["kept"], fidelity["seeds"]) == (192, 64, [6, 7])
+    assert answer.summary["scenario"]["topology"]["leaves"] == 12
+    assert answer.summary["scenario"]["fidelity"] == SAMPLE
+    assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in fidelity_lines([answer])
+
+
+def test_samples_are_ordinary_runs() -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    folded = sojourn.fold(SCENARIO, 64).scenario
+    second = sojourn.run(folded | {"seed": 7}).flows
+    flows = answer.flows.filter(pl.col("sample") == 1)
+    assert flows["fct_s"].to_list() == second["fct_s"].to_list()
+
+
+def test_the_answer_is_near_that_of_the_whole_network() -> None:
+    whole = sojourn.run(SCENARIO).flows["slowdown"].mean()
+    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE}).flows["slowdown"].mean()
+    assert answer == pytest.approx(whole, rel=0.1)
+
+
+def test_schemes_are_paired_over_the_same_samples() -> None:
+    base = SCENARIO | {"fidelity": SAMPLE}
+    _, runs = compare(base, {"transport": ["dctcp", "swift"]}, seeds=1)
+    table = ratios(runs, by="transport")
+    assert table["same_flows"].all()
+    assert table["pairs"].max() == 2000
+
+
+def test_samples_come_from_the_cache(tmp_path: Any) -> None:
+    for threads in (1, 2):
+        sojourn.run(SCENARIO | {"fidelity": SAMPLE}, cache=tmp_path, threads=threads)
+    assert len([entry for entry in tmp_path.iterdir() if entry.is_dir()]) == 2
+
+
+@pytest.mark.parametrize(
+    ("fidelity", "message"),
+    [
+        ("packet", "did you mean `packets`"),
+        ({"hosts": 64}, "a table with a `kind`"),
+        ({"kind": "sample", "host": 64}, "fidelity.host: unknown field"),
+        ({"kind": "sample", "samples": 0}, "fidelity.samples: must be a whole number"),
+        ({"kind": "packets", "hosts": 64}, "fidelity.hosts: unknown field; packets has kind"),
+    ],
+)
+def test_errors_name_the_field(fidelity: Any, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        sojourn.run(SCENARIO | {"fidelity": fidelity})
+
+
+def test_an_ideal_has_no_samples() -> None:
+    with pytest.raises(ScenarioError, match="not for the ideal max_min"):
+        sojourn.run(SCENARIO | {"fidelity": "sample", "model": "max_min"})
