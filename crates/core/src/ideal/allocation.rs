@@ -30,7 +30,7 @@ impl<A: Allocation> AllocationScheduler<A> {
 }
 
 impl<A: Allocation> FluidScheduler for AllocationScheduler<A> {
-    fn admit(&mut self, flow: FluidFlow, _now: f64) {
+    fn admit(&mut self, flow: FluidFlow, _links: &FluidLinks, _now: f64) {
         self.active.push(flow);
     }
 

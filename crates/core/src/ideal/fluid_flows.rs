@@ -217,7 +217,7 @@ impl<'a> FluidRun<'a> {
         } else {
             flow.stop = spec.stop.map_or(f64::INFINITY, picoseconds);
         }
-        self.scheduler.admit(flow, self.now);
+        self.scheduler.admit(flow, &self.links, self.now);
         self.active += 1;
         self.outcome.records.push(FlowRecord {
             outcome: if is_sized { flow::Outcome::Unfinished } else { flow::Outcome::LongLived },

@@ -10,6 +10,7 @@
 //! ideal under which an event affects few of many flows implements [`FluidScheduler`] itself.
 
 pub mod allocation;
+pub mod departures;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod fluid_flows;
@@ -40,7 +41,7 @@ pub trait Ideal {
 /// Serves active flows. Times are in picoseconds.
 pub trait FluidScheduler {
     /// Adds a flow that starts at `now`.
-    fn admit(&mut self, flow: FluidFlow, now: f64);
+    fn admit(&mut self, flow: FluidFlow, links: &FluidLinks, now: f64);
 
     /// Serves the flows from `now` on until the first departure. Returns the departed flow and its
     /// departure time, or none if no flow departs before `until`.

@@ -207,7 +207,7 @@ impl Omniscient {
 }
 
 impl FluidScheduler for Omniscient {
-    fn admit(&mut self, flow: FluidFlow, now: f64) {
+    fn admit(&mut self, flow: FluidFlow, _links: &FluidLinks, now: f64) {
         let scheduled = ScheduledFlow { flow, updated_at: now };
         let [port, _] = scheduled.ports();
         self.insert(scheduled, now);
@@ -449,7 +449,7 @@ mod tests {
                 now = spec.start.0 as f64;
                 let mut flow = links.add_flow(vec![spec.source, 6 + spec.target]);
                 (flow.record, flow.total) = (spec.id as usize, spec.size.unwrap().0 as f64 * 8e12);
-                scheduler.admit(flow, now);
+                scheduler.admit(flow, &links, now);
                 prop_assert_eq!(blocked_without_cause(&scheduler, now), None);
             }
         }

@@ -1,7 +1,8 @@
 //! Processor sharing: every link is shared equally among its flows.
 
-use crate::ideal::allocation::AllocationScheduler;
-use crate::ideal::{Allocation, FluidFlow, FluidLinks, FluidScheduler, Ideal};
+use crate::ideal::departures::Departures;
+use crate::ideal::{FluidFlow, FluidLinks, FluidScheduler, Ideal};
+use crate::model::graph::LinkId;
 
 crate::parameters! {
     /// Every link divides its rate equally among its flows, and a flow gets the smallest share of
@@ -11,29 +12,153 @@ crate::parameters! {
 }
 
 impl Ideal for Config {
-    fn scheduler(&self, _links: usize) -> Box<dyn FluidScheduler> {
-        Box::new(AllocationScheduler::new(ProcessorSharing))
+    fn scheduler(&self, links: usize) -> Box<dyn FluidScheduler> {
+        Box::new(ProcessorSharing::new(links))
     }
 }
 
+/// Active flows by link.
+///
+/// An arrival lowers only the rates above the new share of one of its links, and a departure raises only
+/// rates equal to the old share. An event therefore costs a look at the flows on its own links, however
+/// large the network is.
 #[derive(Debug)]
-struct ProcessorSharing;
+struct ProcessorSharing {
+    /// Flows by slot; slots of departed flows are reused.
+    flows: Vec<Option<SharingFlow>>,
+    free: Vec<u32>,
+    /// Slots of the flows on each link.
+    on_link: Vec<Vec<u32>>,
+    departures: Departures,
+}
 
-impl Allocation for ProcessorSharing {
-    fn allocate(&mut self, flows: &mut [FluidFlow], links: &FluidLinks) {
-        let share = |link: usize| links.capacity[link] / f64::from(links.flows[link]);
-        for flow in flows {
-            flow.rate =
-                flow.links.iter().map(|link| share(*link as usize)).fold(f64::INFINITY, f64::min);
+/// A flow with its state at `updated_at`.
+#[derive(Debug)]
+struct SharingFlow {
+    flow: FluidFlow,
+    updated_at: f64,
+}
+
+impl SharingFlow {
+    fn advance_to(&mut self, now: f64) {
+        self.flow.advance(self.updated_at, now - self.updated_at);
+        self.updated_at = now;
+    }
+}
+
+impl ProcessorSharing {
+    fn new(links: usize) -> Self {
+        Self {
+            flows: Vec::new(),
+            free: Vec::new(),
+            on_link: vec![Vec::new(); links],
+            departures: Departures::default(),
         }
+    }
+
+    /// Returns the smallest share of the links of `flow`.
+    fn rate(&self, flow: &FluidFlow, links: &FluidLinks) -> f64 {
+        flow.links.iter().map(|link| self.share(*link, links)).fold(f64::INFINITY, f64::min)
+    }
+
+    fn share(&self, link: LinkId, links: &FluidLinks) -> f64 {
+        share(links, link, self.on_link[link as usize].len())
+    }
+
+    /// Changes the rate of the flow in `slot`.
+    fn set_rate(&mut self, slot: u32, rate: f64, now: f64) {
+        let sharing = self.flows[slot as usize].as_mut().expect("the flow is active");
+        sharing.advance_to(now);
+        sharing.flow.rate = rate;
+        self.departures.update(slot, &sharing.flow, now);
+    }
+
+    /// Removes the flow in `slot`, which departs first, and updates the rates of the flows it shared with.
+    fn remove(&mut self, slot: u32, links: &FluidLinks, now: f64) -> FluidFlow {
+        self.departures.remove_first();
+        let mut sharing = self.flows[slot as usize].take().expect("the flow is active");
+        self.free.push(slot);
+        sharing.advance_to(now);
+        for link in &sharing.flow.links {
+            let on_link = &mut self.on_link[*link as usize];
+            let i = on_link.iter().position(|other| *other == slot).expect("listed on its links");
+            on_link.swap_remove(i);
+        }
+        for link in &sharing.flow.links {
+            let count = self.on_link[*link as usize].len();
+            let old = share(links, *link, count + 1);
+            for i in 0..count {
+                let other = self.on_link[*link as usize][i];
+                let flow = self.active(other);
+                if flow.rate == old {
+                    self.set_rate(other, self.rate(flow, links), now);
+                }
+            }
+        }
+        sharing.flow
+    }
+
+    fn active(&self, slot: u32) -> &FluidFlow {
+        &self.flows[slot as usize].as_ref().expect("a listed flow is active").flow
+    }
+}
+
+/// Returns the share of each of `count` flows on a link.
+fn share(links: &FluidLinks, link: LinkId, count: usize) -> f64 {
+    links.capacity[link as usize] / count as f64
+}
+
+impl FluidScheduler for ProcessorSharing {
+    fn admit(&mut self, mut flow: FluidFlow, links: &FluidLinks, now: f64) {
+        let slot = self.free.pop().unwrap_or(self.flows.len() as u32);
+        for link in &flow.links {
+            let others = self.on_link[*link as usize].len();
+            let share = share(links, *link, others + 1);
+            for i in 0..others {
+                let other = self.on_link[*link as usize][i];
+                if self.active(other).rate > share {
+                    self.set_rate(other, share, now);
+                }
+            }
+            self.on_link[*link as usize].push(slot);
+        }
+        flow.rate = self.rate(&flow, links);
+        self.departures.insert(slot, &flow, now);
+        let sharing = Some(SharingFlow { flow, updated_at: now });
+        match self.flows.get_mut(slot as usize) {
+            Some(free) => *free = sharing,
+            None => self.flows.push(sharing),
+        }
+    }
+
+    fn serve(&mut self, links: &FluidLinks, _now: f64, until: f64) -> Option<(FluidFlow, f64)> {
+        let (slot, departure) = self.departures.first()?;
+        if !departure.is_finite() || departure > until {
+            return None;
+        }
+        Some((self.remove(slot, links, departure), departure))
+    }
+
+    fn close(&mut self, now: f64) -> Vec<FluidFlow> {
+        let current = |mut sharing: SharingFlow| {
+            sharing.advance_to(now);
+            sharing.flow
+        };
+        std::mem::take(&mut self.flows).into_iter().flatten().map(current).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::{Duration, Rate};
-    use crate::ideal::fixture::{fcts_on_link, flows_from_gaps, one_link, poisson, sized_flow};
+    use crate::base::run_control::RunControl;
+    use crate::base::units::{Duration, Rate, Time};
+    use crate::ideal::allocation::AllocationScheduler;
+    use crate::ideal::fixture::{
+        ALWAYS, NO_HEADERS, empty_graph, fcts_on_link, flows_from_gaps, one_link, poisson,
+        sized_flow,
+    };
+    use crate::ideal::{Allocation, IdealSetup, run};
     use crate::model::flow::FlowSpec;
     use crate::model::graph::Graph;
     use proptest::prelude::*;
@@ -117,11 +242,101 @@ mod tests {
         }
     }
 
+    /// Reference implementation: recomputes all rates at every event.
+    #[derive(Debug)]
+    struct Reference;
+
+    impl Ideal for Reference {
+        fn scheduler(&self, _links: usize) -> Box<dyn FluidScheduler> {
+            Box::new(AllocationScheduler::new(Reference))
+        }
+    }
+
+    impl Allocation for Reference {
+        fn allocate(&mut self, flows: &mut [FluidFlow], links: &FluidLinks) {
+            for flow in flows {
+                let share =
+                    |link: &LinkId| share(links, *link, links.flows[*link as usize] as usize);
+                flow.rate = flow.links.iter().map(share).fold(f64::INFINITY, f64::min);
+            }
+        }
+    }
+
     #[test]
     fn unused_rate_is_not_redistributed() {
         let mut links = FluidLinks::new([Rate(90), Rate(20)]);
-        let mut flows = [vec![0, 1], vec![0, 1], vec![0]].map(|route| links.add_flow(route));
-        ProcessorSharing.allocate(&mut flows, &links);
-        assert_eq!(flows.map(|flow| flow.rate as u64), [10, 10, 30]);
+        let mut sharing = ProcessorSharing::new(2);
+        for route in [vec![0, 1], vec![0, 1], vec![0]] {
+            sharing.admit(links.add_flow(route), &links, 0.0);
+        }
+        assert_eq!([0, 1, 2].map(|slot| sharing.active(slot).rate as u64), [10, 10, 30]);
+    }
+
+    /// Rates of eight cables, and flows: gap to the previous start in picoseconds, size, and cables.
+    fn network() -> impl Strategy<Value = (Vec<u64>, Vec<(u64, u64, Vec<LinkId>)>)> {
+        let cables = prop::sample::subsequence((0..8).collect::<Vec<LinkId>>(), 1..5);
+        (
+            prop::collection::vec(1_000_000_000_u64..9_000_000_000, 8),
+            prop::collection::vec((0_u64..2_000_000, 0_u64..30_000, cables), 1..60),
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn fcts_and_link_bytes_are_those_of_the_reference((rates, flows) in network()) {
+            let mut graph = empty_graph();
+            for (i, rate) in rates.iter().enumerate() {
+                let (from, to) = (graph.add_host(format!("a{i}")), graph.add_host(format!("b{i}")));
+                graph.connect(from, to, Rate(*rate), Duration::ZERO);
+            }
+            let specs = flows_from_gaps(flows.iter().map(|(gap, size, _)| (*gap, *size)));
+            let run = |ideal: &dyn Ideal| {
+                let (graph, format, watch) = (&graph, &NO_HEADERS, &RunControl::default());
+                let setup =
+                    IdealSetup { graph, format, limit: Time::NEVER, measured: ALWAYS, watch };
+                run(ideal, setup, specs.iter().copied(), |spec, links| {
+                    links.extend(flows[spec.id as usize].2.iter().map(|cable| 2 * cable));
+                })
+            };
+            let (outcome, reference) = (run(&Config {}), run(&Reference));
+            for (record, reference) in outcome.records.iter().zip(&reference.records) {
+                let (fct, expected) = (record.fct.unwrap().0, reference.fct.unwrap().0);
+                prop_assert!(fct.abs_diff(expected) <= 1, "flow {}: {fct}, {expected}", record.spec.id);
+            }
+            for (bytes, expected) in outcome.measured_bytes.iter().zip(&reference.measured_bytes) {
+                prop_assert!((bytes - expected).abs() <= 1e-6 * expected);
+            }
+        }
+
+        #[test]
+        fn every_flow_has_its_smallest_share_and_no_link_exceeds_its_rate((rates, flows) in network()) {
+            let mut links = FluidLinks::new(rates.iter().map(|rate| Rate(*rate)));
+            let mut sharing = ProcessorSharing::new(rates.len());
+            let mut now = 0.0;
+            for (number, (gap, size, route)) in flows.into_iter().enumerate() {
+                let start = now + gap as f64;
+                while let Some((departed, time)) = sharing.serve(&links, now, start) {
+                    now = time;
+                    for link in &departed.links {
+                        links.flows[*link as usize] -= 1;
+                    }
+                }
+                now = start;
+                let mut flow = links.add_flow(route);
+                (flow.record, flow.total) = (number, size as f64 * 8e12);
+                sharing.admit(flow, &links, now);
+                let mut used = vec![0.0; rates.len()];
+                for SharingFlow { flow, .. } in sharing.flows.iter().flatten() {
+                    let mut expected = [links.add_flow(flow.links.clone())];
+                    flow.links.iter().for_each(|link| links.flows[*link as usize] -= 1);
+                    Reference.allocate(&mut expected, &links);
+                    prop_assert_eq!(flow.rate, expected[0].rate);
+                    flow.links.iter().for_each(|link| used[*link as usize] += flow.rate);
+                }
+                for (used, capacity) in used.iter().zip(&links.capacity) {
+                    prop_assert!(*used <= capacity * (1.0 + 1e-9));
+                }
+            }
+        }
     }
 }
