@@ -1,5 +1,7 @@
 """Laws of packets given a fluid."""
 
+import dataclasses
+
 import numpy as np
 
 from sojourn.scale.law import FluidFlows, Law, uniform
@@ -10,7 +12,7 @@ def flows(number: int, seed: int = 1) -> tuple[FluidFlows, "np.typing.NDArray[np
     random = np.random.default_rng(seed)
     sizes = np.exp(random.uniform(np.log(100), np.log(1e7), number))
     slowdowns = 1 + random.exponential(1.0, number)
-    fluid = FluidFlows(np.zeros(number, dtype=np.int64), sizes, slowdowns)
+    fluid = FluidFlows(np.zeros(number, dtype=np.int64), sizes, np.zeros(number), slowdowns)
     noise = random.lognormal(0.0, 0.3, number)
     return fluid, np.maximum(1.0, slowdowns * (1 + 1e3 / sizes) * noise)
 
@@ -29,7 +31,9 @@ def test_a_law_follows_the_load_of_the_fluid() -> None:
     fluid, packets = flows(50_000)
     other, truth = flows(50_000, seed=2)
     busy = other.slowdowns > np.quantile(other.slowdowns, 0.5)
-    busier = FluidFlows(other.classes[busy], other.sizes[busy], other.slowdowns[busy])
+    busier = FluidFlows(
+        other.classes[busy], other.sizes[busy], other.loads[busy], other.slowdowns[busy]
+    )
     predicted, _ = Law([(fluid, packets)]).predict(busier, seed=3)
     assert abs(predicted.mean() / truth[busy].mean() - 1) < 0.03
     by_size_alone = packets.mean()
@@ -38,12 +42,27 @@ def test_a_law_follows_the_load_of_the_fluid() -> None:
 
 def test_classes_are_not_pooled() -> None:
     fluid, packets = flows(2000)
-    incast = FluidFlows(fluid.classes + 1, fluid.sizes, fluid.slowdowns)
+    incast = dataclasses.replace(fluid, classes=fluid.classes + 1)
     law = Law([(fluid, packets), (incast, 10 * packets)])
     background, _ = law.predict(fluid, seed=1)
     slow, _ = law.predict(incast, seed=1)
     assert abs(background.mean() / packets.mean() - 1) < 0.1
     assert abs(slow.mean() / packets.mean() / 10 - 1) < 0.1
+
+
+def test_loads_of_receivers_have_their_own_ratios() -> None:
+    fluid, packets = flows(20_000)
+    random = np.random.default_rng(3)
+    loads = random.choice([0.01, 0.3], len(fluid))
+    busy = loads > 0.1
+    learnt = dataclasses.replace(fluid, loads=loads)
+    predicted, _ = Law([(learnt, np.where(busy, 2 * packets, packets))]).predict(learnt, seed=1)
+    assert abs(predicted[busy].mean() / predicted[~busy].mean() / 2 - 1) < 0.1
+    # A load that no sample had takes the ratios of all.
+    other = dataclasses.replace(fluid, loads=loads * 0 + 0.9)
+    predicted, sparse = Law([(learnt, packets)]).predict(other, seed=1)
+    assert sparse == 0
+    assert abs(predicted.mean() / packets.mean() - 1) < 0.1
 
 
 def test_flows_that_did_not_finish_are_values() -> None:
@@ -55,7 +74,7 @@ def test_flows_that_did_not_finish_are_values() -> None:
 
 def test_unknown_sizes_are_counted() -> None:
     fluid, packets = flows(5000)
-    huge = FluidFlows(fluid.classes, fluid.sizes * 0 + 1e9, fluid.slowdowns)
+    huge = dataclasses.replace(fluid, sizes=fluid.sizes * 0 + 1e9)
     predicted, sparse = Law([(fluid, packets)]).predict(huge, seed=1)
     assert sparse == 1
     assert (predicted == fluid.slowdowns).all()

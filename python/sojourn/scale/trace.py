@@ -1,10 +1,12 @@
 """Folded traces: the flows of some racks, with new targets at the distance of the old ones.
 
 Racks may differ in load, so those kept are chosen such that their traffic is distributed as that of
-all racks; they form new pods. A flow whose sender is kept stays, with start and size. A target
-beyond the rack is drawn among the kept hosts at the same distance, by the bytes that these receive
-in the whole. Flows that start together for one target stay together if the target is kept, with
-distinct senders.
+all racks; they form new pods. A flow whose sender is kept stays, with start and size. Beyond its
+rack it takes the target of a flow of about its size that a kept host receives from the same
+distance, and each such target is taken once, so that a kept host receives what it received. (Draws
+by the bytes that hosts receive would send all flows to the hosts that happen to receive a few large
+ones.) Flows that start together for one target stay together if the target is kept, with distinct
+senders.
 """
 
 import io
@@ -19,6 +21,9 @@ from sojourn.scale.network import Hosts, Network
 
 DRAWS = 400
 """Draws of racks, of which the one most like the whole is taken."""
+
+SWAPS, REACH = 20, 50
+"""Rounds of swaps of targets, and the largest distance of two flows that swap, by rank of size."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,6 +101,7 @@ class _TraceFolding:
         self._are_together = flows.select(pl.len().over("start_s", "target") > 1).to_series()
         self._starts = flows["start_s"]
         hosts = whole.hosts
+        self._sizes = sizes
         self._sent: Floats = np.bincount(self.sources, sizes, hosts).astype(np.float64)
         self._received: Floats = np.bincount(self.targets, sizes, hosts).astype(np.float64)
         racks = self._choose_racks()
@@ -114,16 +120,19 @@ class _TraceFolding:
         )
         order = np.argsort(sent + received, kind="stable")
         quantiles = np.linspace(0, 1, 21)
-        spread = np.quantile(sent + received, quantiles)
+        loads = [load / max(load.mean(), 1e-300) for load in (sent, received)]
+        spreads = [np.quantile(load, quantiles) for load in loads]
         best, least = order[:number], np.inf
         for _ in range(DRAWS):
             # One rack of each stratum of the order, and the most loaded one.
             places = (self._random.uniform(size=number) + np.arange(number)) * racks / number
             places[-1] = racks - 1
             drawn = order[places.astype(np.int64)]
-            sums = (load[drawn].mean() / max(load.mean(), 1e-300) for load in (sent, received))
-            shape = np.quantile((sent + received)[drawn], quantiles) - spread
-            score = sum(abs(ratio - 1) for ratio in sums) + np.abs(shape).mean() / spread.mean()
+            score = sum(
+                abs(load[drawn].mean() - 1)
+                + np.abs(np.quantile(load[drawn], quantiles) - spread).mean()
+                for load, spread in zip(loads, spreads, strict=True)
+            )
             if score < least:
                 best, least = drawn, score
         return self._random.permutation(best)
@@ -142,17 +151,47 @@ class _TraceFolding:
 
     def _new_targets(self, rows: Hosts, sources: Hosts) -> Hosts:
         """Return a target for each flow, at the distance that it has in the whole."""
-        distances = self._whole.distances(self.sources[rows], self.targets[rows])
+        distances = self._whole.distances(self.sources, self.targets)
+        of_flows = distances[rows]
         targets: Hosts = self._new[self.targets[rows]]
-        racks = sources // self._part.hosts_per_rack
-        for rack in np.unique(racks):
-            for distance in (1, 2):
-                flows = np.flatnonzero((racks == rack) & (distances == distance))
-                if len(flows):
-                    hosts, odds = self._candidates(
-                        int(rack) * self._part.hosts_per_rack, distance, self._received
-                    )
-                    targets[flows] = self._random.choice(hosts, len(flows), p=odds)
+        received = np.flatnonzero(~self._are_together.to_numpy() & (self._new[self.targets] >= 0))
+        of_received = distances[received]
+        hosts_per_pod = self._part.racks * self._part.hosts_per_rack
+        for pod in range(self._part.pods):
+            flows = np.flatnonzero((of_flows == 1) & (sources // hosts_per_pod == pod))
+            offered = received[of_received == 1]
+            offered = offered[self._new[self.targets[offered]] // hosts_per_pod == pod]
+            targets[flows] = self._matched(rows[flows], sources[flows], offered, 1)
+        flows = np.flatnonzero(of_flows == 2)
+        offered = received[of_received == 2]
+        targets[flows] = self._matched(rows[flows], sources[flows], offered, 2)
+        return targets
+
+    def _matched(self, rows: Hosts, sources: Hosts, offered: Hosts, distance: int) -> Hosts:
+        """Return for each flow the target of one of the `offered` flows of about its size."""
+        if not len(offered):
+            candidates = (self._candidates(int(host), distance, self._received) for host in sources)
+            drawn = [self._random.choice(hosts, p=odds) for hosts, odds in candidates]
+            return np.array(drawn, dtype=np.int64)
+        by_size = np.argsort(self._sizes[rows], kind="stable")
+        offered = offered[np.argsort(self._sizes[offered], kind="stable")]
+        places = np.arange(len(rows)) * len(offered) // max(1, len(rows))
+        taken: Hosts = self._new[self.targets[offered[places]]]
+        senders = sources[by_size]
+        # Flows whose target is at another distance in the part swap targets with near ones.
+        for _ in range(SWAPS):
+            wrong = np.flatnonzero(self._part.distances(senders, taken) != distance)
+            if not len(wrong):
+                break
+            for one in map(int, wrong):
+                low, high = max(0, one - REACH), min(len(taken), one + REACH + 1)
+                other = int(self._random.integers(low, high))
+                taken[one], taken[other] = taken[other], taken[one]
+        for one in map(int, np.flatnonzero(self._part.distances(senders, taken) != distance)):
+            hosts, odds = self._candidates(int(senders[one]), distance, self._received)
+            taken[one] = self._random.choice(hosts, p=odds)
+        targets: Hosts = np.empty_like(taken)
+        targets[by_size] = taken
         return targets
 
     def _new_senders(self, rows: Hosts) -> tuple[Hosts, Hosts, Hosts]:
