@@ -89,13 +89,14 @@ class _Flows:
         number = len(self._samples.scenarios)
         packets, fluids, whole = results[:number], results[number:-1], results[-1]
         classes = sorted({name for result in results for name in result.flows["class"].unique()})
+        bps = self._samples.access_bps
         pairs = [
-            _learnt_flows(by_packets, fluid, classes)
+            _learnt_flows(by_packets, fluid, classes, bps)
             for by_packets, fluid in zip(packets, fluids, strict=True)
         ]
         flows = whole.flows
         seed = int(self._scenario.get("seed", 1))
-        slowdowns, sparse = Law(pairs).predict(_fluid_flows(flows, classes), seed)
+        slowdowns, sparse = Law(pairs).predict(_fluid_flows(flows, classes, bps), seed)
         summary = {
             **whole.summary,
             "scenario": Prepared(self._scenario).complete(),
@@ -107,24 +108,30 @@ class _Flows:
         return Result(_predicted(flows, slowdowns), whole.samples, summary)
 
 
-def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str]) -> FluidFlows:
-    """Return flow records of a fluid as arrays; an unfinished flow is as slow as it was so far."""
+def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], access_bps: float) -> FluidFlows:
+    """Return flow records of a fluid as arrays; the slowdown of an unfinished flow is infinite."""
     numbers = flows["class"].cast(pl.Enum(classes)).to_physical().to_numpy()
+    sizes = flows["size_bytes"].to_numpy().astype(np.float64)
+    targets = flows["target"].to_numpy()
+    bits = np.bincount(targets, 8 * sizes)
+    seconds = float(np.ptp(flows["start_s"].to_numpy())) or math.inf
     return FluidFlows(
         numbers.astype(np.int64),
-        flows["size_bytes"].to_numpy().astype(np.float64),
-        flows["slowdown"].fill_null(math.inf).to_numpy(),
+        sizes,
+        loads=bits[targets] / seconds / access_bps,
+        slowdowns=flows["slowdown"].fill_null(math.inf).to_numpy(),
     )
 
 
 def _learnt_flows(
-    packets: Result, fluid: Result, classes: Sequence[str]
+    packets: Result, fluid: Result, classes: Sequence[str], access_bps: float
 ) -> tuple[FluidFlows, Floats]:
     """Return the flows of a sample in the fluid, and their slowdowns by packets."""
     both = fluid.flows.filter(pl.col("slowdown").is_not_null()).join(
         packets.flows.select("flow", packets="slowdown"), on="flow", maintain_order="left"
     )
-    return _fluid_flows(both, classes), both["packets"].fill_null(math.inf).to_numpy()
+    slowdowns = both["packets"].fill_null(math.inf).to_numpy()
+    return _fluid_flows(both, classes, access_bps), slowdowns
 
 
 def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:

@@ -1,9 +1,12 @@
 """Law of packets given a fluid: how much longer than in the fluid flows take, learnt from samples.
 
-A flow's *cell* is its class, its size and its slowdown in the fluid. A cell holds the ratios of the
-slowdowns by packets and in the fluid, of the flows of folded networks. A flow of the whole network
-takes a random one of the ratios of its cell. A law holds for the scenario from which it was learnt:
-the law of another network was wrong by up to a factor of two.
+A flow's *cell* is its class, its size, the load of its receiver's link and its slowdown in the
+fluid. A cell holds the ratios of the slowdowns by packets and in the fluid, of the flows of folded
+networks. A flow of the whole network takes a random one of the ratios of its cell. A law holds for
+the scenario from which it was learnt: that of another network was wrong by up to a factor of two.
+
+The load separates queues of switches from those of hosts. A fair host sends a small flow past its
+large ones and a switch does not, while the fluid slows the flow down in both.
 """
 
 import itertools
@@ -21,6 +24,9 @@ Indices = npt.NDArray[np.int64]
 SIZES = np.array([300.0, *(base * 10.0**power for power in range(3, 10) for base in (1, 3))])
 """Bounds of the sizes of cells in bytes."""
 
+LOADS = np.array([0.05, 0.1, 0.2, 0.4])
+"""Bounds of the loads of cells."""
+
 SLOWDOWNS = np.array([1.0005, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 6])
 """Bounds of the fluid slowdowns of cells."""
 
@@ -37,6 +43,8 @@ class FluidFlows:
 
     classes: Indices
     sizes: Floats
+    loads: Floats
+    """Mean load of the link to the receiver of each flow, as a share of its rate."""
     slowdowns: Floats
 
     def __len__(self) -> int:
@@ -45,14 +53,19 @@ class FluidFlows:
 
     def rows(self) -> Indices:
         """Return the number of each flow's class and size."""
-        return self.classes * (len(SIZES) + 1) + np.searchsorted(SIZES, self.sizes, side="left")
+        return self.classes * (len(SIZES) + 1) + np.searchsorted(SIZES, self.sizes)
 
     def columns(self) -> Indices:
-        """Return the number of each flow's fluid slowdown."""
-        return np.searchsorted(SLOWDOWNS, self.slowdowns, side="left")
+        """Return the number of each flow's load and slowdown: those of one load in sequence."""
+        loads = np.searchsorted(LOADS, self.loads)
+        return loads * COLUMNS + np.searchsorted(SLOWDOWNS, self.slowdowns)
 
 
 COLUMNS = len(SLOWDOWNS) + 1
+"""Slowdowns of one load."""
+
+CELLS = COLUMNS * (len(LOADS) + 1)
+"""Cells of one class and size."""
 
 
 class Law:
@@ -69,23 +82,21 @@ class Law:
         ratios = np.concatenate([packets / fluid.slowdowns for fluid, packets in flows])
         self._ratios: dict[int, Floats] = {}
         self._sparse: set[int] = set()
-        for row in np.unique(rows):
+        for row in map(int, np.unique(rows)):
             of_row = rows == row
-            self._learn(int(row), columns[of_row], ratios[of_row])
+            self._learn(row * CELLS, columns[of_row], ratios[of_row])
 
-    def _learn(self, row: int, columns: Indices, ratios: Floats) -> None:
-        """Learn the cells of one class and size."""
-        by_column = [ratios[columns == column] for column in range(COLUMNS)]
-        for column in range(COLUMNS):
-            reach = 0
-            while True:
-                near = by_column[max(0, column - reach) : column + reach + 1]
-                if sum(map(len, near)) >= min(LEAST_RATIOS, len(ratios)):
-                    break
-                reach += 1
-            self._ratios[row * COLUMNS + column] = np.sort(np.concatenate(near))
+    def _learn(self, first: int, columns: Indices, ratios: Floats) -> None:
+        """Learn the cells of one class and size, which are numbered from `first` on."""
+        of_all = [ratios[columns % COLUMNS == column] for column in range(COLUMNS)]
+        for cells in np.arange(CELLS).reshape(-1, COLUMNS):
+            of_load = [ratios[columns == cell] for cell in cells]
+            # A load without enough flows of this size has the ratios of all loads.
+            source = of_load if sum(map(len, of_load)) >= LEAST_RATIOS else of_all
+            for column, cell in enumerate(cells):
+                self._ratios[first + int(cell)] = np.sort(_near(source, column))
         if len(ratios) < LEAST_RATIOS:
-            self._sparse |= {row * COLUMNS + column for column in range(COLUMNS)}
+            self._sparse |= set(range(first, first + CELLS))
 
     def predict(self, fluid: FluidFlows, seed: int) -> tuple[Floats, float]:
         """Return slowdowns by packets, and the share of flows in sparse or unknown cells.
@@ -93,7 +104,7 @@ class Law:
         A flow takes the quantile of its cell that its number and the seed give, the same for all
         schemes. A flow of a size that no sample had keeps its slowdown in the fluid.
         """
-        cells = fluid.rows() * COLUMNS + fluid.columns()
+        cells = fluid.rows() * CELLS + fluid.columns()
         order = np.argsort(cells, kind="stable")
         quantiles = uniform(seed, len(fluid))
         slowdowns, sparse = fluid.slowdowns.copy(), 0
@@ -108,6 +119,16 @@ class Law:
                 slowdowns[members] *= drawn
         np.maximum(slowdowns, 1.0, out=slowdowns)
         return slowdowns, sparse / max(1, len(fluid))
+
+
+def _near(by_column: Sequence[Floats], column: int) -> Floats:
+    """Return the ratios of a column, and of its neighbours until there are enough."""
+    enough = min(LEAST_RATIOS, sum(map(len, by_column)))
+    for reach in range(COLUMNS):
+        near = by_column[max(0, column - reach) : column + reach + 1]
+        if sum(map(len, near)) >= enough:
+            return np.concatenate(near)
+    return np.concatenate(by_column)
 
 
 CHECKED_SIZES = (0.0, 1e4, 1e5, 1e6, math.inf)

@@ -5,6 +5,7 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.scale.fold import NOT_PRESERVED, Folded, fold
+from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE, Fidelity
 from sojourn.scenario.reading import Scenario
@@ -28,6 +29,8 @@ class Samples:
         self.seeds = [seed * fidelity.samples + number for number in range(fidelity.samples)]
         folds = [fold(whole, fidelity.hosts, sample) for sample in self.seeds]
         self.folded: Folded = folds[0]
+        topology = Prepared(self.folded.scenario).complete()["topology"]
+        self.access_bps = read_network(topology).rates["access"]
         self.scenarios: list[Scenario] = [
             {**each.scenario, "seed": sample}
             for each, sample in zip(folds, self.seeds, strict=True)

@@ -122,6 +122,7 @@ def as_json(scenario: Mapping[str, Any]) -> str:
 def parts() -> dict[str, Any]:
     """Return the components of every family, each with its parameters."""
     families: dict[str, Any] = json.loads(_core.parts())
+    families["scenario"][0]["parameters"] += fidelity.parameters()
     return families
 
 

@@ -64,10 +64,17 @@ def read(value: Any) -> Fidelity:
     return chosen
 
 
+ABOUT = {
+    "kind": "How the scenario is answered: `packets` simulates the whole network, `sample` a part "
+    "of it (leaf_spine, clos, fat_tree) that stands for the whole, and `flows` the whole as a "
+    "fluid, corrected by samples.",
+    "hosts": "Hosts of each folded network, about.",
+    "samples": "Number of folded networks, with different seeds.",
+}
+"""Descriptions of the fields."""
+
 SCHEMA: dict[str, Any] = {
-    "description": "How the scenario is answered: `packets` simulates the whole network, `sample` "
-    "a part of it (leaf_spine, clos, fat_tree) that stands for the whole, and `flows` the whole as "
-    "a fluid, corrected by samples.",
+    "description": ABOUT["kind"],
     "default": PACKETS,
     "anyOf": [
         {"enum": list(KINDS)},
@@ -76,11 +83,11 @@ SCHEMA: dict[str, Any] = {
             "properties": {
                 "kind": {"enum": list(KINDS)},
                 "hosts": {
-                    "description": "Hosts of each folded network, about.",
+                    "description": ABOUT["hosts"],
                     **{"type": "integer", "minimum": 1, "default": Fidelity.hosts},
                 },
                 "samples": {
-                    "description": "Number of folded networks, with different seeds.",
+                    "description": ABOUT["samples"],
                     **{"type": "integer", "minimum": 1, "maximum": MAX_SAMPLES},
                     "default": Fidelity.samples,
                 },
@@ -91,3 +98,18 @@ SCHEMA: dict[str, Any] = {
     ],
 }
 """JSON schema of the field."""
+
+
+def parameters() -> list[dict[str, Any]]:
+    """Return the entries of the field in the catalogue of parts."""
+    default = asdict(Fidelity())
+    return [
+        {
+            "name": FIELD if name == "kind" else f"{FIELD}.{name}",
+            "allowed": f"one of {', '.join(KINDS)}" if name == "kind" else "a whole number",
+            "bounds": None,
+            "default": default[name],
+            "about": about,
+        }
+        for name, about in ABOUT.items()
+    ]
