@@ -30,7 +30,8 @@ def cases() -> list[str]:
     from sojourn.base import paths
 
     roots = paths.folders(paths.VALIDATION)
-    return sorted({file.parent.name for root in roots for file in root.glob("*/cases.toml")})
+    names = {file.parent.name for root in roots for file in root.glob("*/cases.toml")}
+    return sorted(names | {"scale"})
 
 
 def parts() -> list[str]:

@@ -1,6 +1,8 @@
 """`sojourn validate`: replays of runs of other simulators."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -8,13 +10,17 @@ from sojourn._core import ScenarioError
 from sojourn.cli import completion
 from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, output_directory, run_options
 
+SCALE = "scale"
+"""Name of the comparison with whole networks, beside the folders of cases."""
+
 
 def validate(
     cases: Annotated[
         str,
         typer.Argument(
             metavar="CASES",
-            help="`hpcc`, `htsim`, `linux`, `ns2`, `phost`, `yaps`, or a folder of cases.",
+            help="`hpcc`, `htsim`, `linux`, `ns2`, `phost`, `yaps`, or a folder of cases; "
+            "`scale` compares folded networks with whole ones.",
             autocompletion=completion.cases,
         ),
     ],
@@ -35,6 +41,9 @@ def validate(
     memory: Memory = None,
     fresh: Fresh = False,
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
+    truth: Annotated[
+        bool, typer.Option("--truth", help="Run missing whole networks of `scale`, and store them.")
+    ] = False,
 ) -> None:
     """Replay the runs of another simulator, and compare the results.
 
@@ -46,6 +55,13 @@ def validate(
     from sojourn.validate import replay as validation
     from sojourn.validate.cases import find_cases, read_cases, simulator
 
+    if cases == SCALE:
+        if quick or ablate:
+            raise ScenarioError(f"--{'quick' if quick else 'ablate'}: is not for {SCALE}")
+        _scale(only or (), out, run_options(threads, cluster, memory, fresh), record, truth)
+        return
+    if truth:
+        raise ScenarioError(f"--truth: is for {SCALE} only")
     folder = find_cases(cases)
     if (record or ablate) and (quick or only):
         raise ScenarioError(
@@ -76,3 +92,30 @@ def validate(
     print(f"written to {out}: {', '.join(files)}")
     if record:
         print(f"written to {page}")
+
+
+def _scale(
+    only: Sequence[str], out: Path | None, options: dict[str, Any], record: bool, truth: bool
+) -> None:
+    """Compare answers from samples and laws with whole runs."""
+    from sojourn.base import files
+    from sojourn.show import console
+    from sojourn.validate import record as record_module
+    from sojourn.validate import scale
+
+    chosen = scale.choose(only)
+    if truth:
+        print(f"written to {scale.make_truths(chosen, **options)}")
+        return
+    out = output_directory(out, "validate", SCALE)
+    rows = scale.validate(chosen, **options)
+    found = scale.tables(rows)
+    file = out / "errors.csv"
+    files.write_text(file, scale.as_table(rows).write_csv())
+    console.show(found)
+    print("error: prediction / whole run - 1; ✓, ✗: within the bound, or not (1000 flows or more)")
+    print(f"written to {file}")
+    if record:
+        print(f"written to {record_module.record_tables(found, scale.folder())}")
+    if not all(scale.verdicts(rows).values()):
+        raise typer.Exit(1)

@@ -7,7 +7,7 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base import files, paths
 from sojourn.base.errors import FileError
-from sojourn.show.table import markdown
+from sojourn.show.table import Table, markdown
 from sojourn.validate.plot import draw
 from sojourn.validate.replay import Outcome, bins_table, shares_table, totals_table
 from sojourn.validate.tables import all_tables
@@ -52,6 +52,17 @@ def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
         *([f"![Completion times by size]({stem.name}.png)"] if pictures else []),
         *_markdown(outcomes, simulator),
     ]
+    files.write_text(page, "\n\n".join([before, *parts, after]))
+    return page
+
+
+def record_tables(tables: Sequence[Table], folder: Path) -> Path:
+    """Write tables to the folder's section of the page of results; return the page."""
+    page, before, after = section(folder)
+    name = folder.resolve().name
+    parts = [f"Made by `sojourn validate {name} --record`, version {_core.VERSION}."]
+    for table in tables:
+        parts += [f"**{table.title}**", markdown(table)]
     files.write_text(page, "\n\n".join([before, *parts, after]))
     return page
 

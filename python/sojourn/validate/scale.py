@@ -1,0 +1,423 @@
+"""Comparison of answers from samples and laws with packet runs of whole networks.
+
+Whole runs take minutes, so that the package contains their slowdowns (`validation/scale/truth.csv`)
+with a hash of the scenario and of the simulator's source. `--truth` runs the missing ones again.
+"""
+
+import functools
+import hashlib
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn import _core
+from sojourn._core import ScenarioError
+from sojourn.analysis import metrics
+from sojourn.analysis.convergence import BATCHES
+from sojourn.analysis.metrics import ALL, Floats, size_buckets
+from sojourn.analysis.student import t_quantile
+from sojourn.base import files, paths
+from sojourn.base.errors import FileError
+from sojourn.base.messages import did_you_mean
+from sojourn.runs.results import Result, flow_table
+from sojourn.runs.runner import run_many
+from sojourn.scenario.encoding import as_json, trace
+from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
+from sojourn.scenario.reading import Scenario
+from sojourn.show.table import Table
+
+NAME = "scale"
+
+SIZES = (ALL, *size_buckets(1e3, 10e3, 100e3, 1e6))
+
+LEAST_FLOWS, LEAST_SHOWN = 1000, 100
+"""Flows of the whole run from which a size is judged, and from which it is shown."""
+
+BOUNDS = {"mean": 0.05, "p99": 0.10}
+"""Largest errors of the mean and of the p99."""
+
+LOOSE = {"mean": 0.10, "p99": 0.20}
+"""Largest errors under TCP over drop-tail queues, where timeouts make up the tail."""
+
+RACKS = {name: {"mean": 0.05, "p99": 0.15} for name in ("hottest racks", "coldest racks")}
+"""Groups of flows by the racks that receive them, and largest errors."""
+
+HOSTS_PER_RACK = 16
+
+INSIDE = 0.9
+"""Share of the judged numbers of a case that must be within the bounds."""
+
+N1: Scenario = {"kind": "leaf_spine"}
+
+N2: Scenario = {
+    **{"kind": "clos", "pods": 4, "edges_per_pod": 4, "hosts_per_edge": 16},
+    **{"aggregations_per_pod": 2, "cores": 4},
+}
+"""256 hosts, oversubscribed 2:1 at edge switches and 4:1 at pods."""
+
+H1 = {**N2, "pods": 16, "cores": 4}
+"""1024 hosts in 16 pods of 4 racks."""
+
+DROP_TAIL = {
+    **{"transport": "tcp", "environment": "paper", "reliability": {"min_rto": "10 ms"}},
+    "queue": {"kind": "drop_tail", "capacity": "240 KB"},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A whole scenario, and how it is answered without running it."""
+
+    name: str
+    scenario: Scenario
+    fidelity: Mapping[str, Any]
+    bounds: Mapping[str, float] | None = None
+
+    @property
+    def rung(self) -> str:
+        """Name of the fidelity."""
+        return str(self.fidelity["kind"])
+
+    @property
+    def digest(self) -> str:
+        """Hash of the whole scenario."""
+        return hashlib.sha256(as_json(self.scenario).encode()).hexdigest()[:16]
+
+
+def cases() -> list[Case]:
+    """Return all cases."""
+    third = {"kind": SAMPLE, "hosts": 64, "samples": 2}
+    law = {"kind": FLOWS, "hosts": 64, "samples": 2}
+    found = [
+        Case(
+            f"N1 {sizes} {load:g} {name}",
+            {"topology": N1, "workload": _poisson(sizes, load, flows), **scheme},
+            third,
+            bounds=LOOSE if name == "tcp" else None,
+        )
+        for sizes, flows in (("fb_hadoop", 30_000), ("web_search", 4000))
+        for load in (0.3, 0.7)
+        for name, scheme in _SCHEMES.items()
+        if sizes == "fb_hadoop" or name == "dctcp"
+    ]
+    found += [
+        Case(
+            f"N2 fb_hadoop 0.5 {name}",
+            # A load of 1 is that of the core links, which 48 of 63 hosts of a flow's pod cross.
+            {
+                "topology": N2,
+                "workload": _poisson("fb_hadoop", 0.5, 30_000)
+                | {"load_reference": f"{4 * 160 * 255 / 192:.3f} Gbps"},
+                **scheme,
+            },
+            {"kind": SAMPLE, "hosts": 128, "samples": 2},
+            bounds=LOOSE if name == "tcp" else None,
+        )
+        for name, scheme in _SCHEMES.items()
+    ]
+    incast = {"kind": "incast", "fan_in": 32, "size": "20 KB", "load": 0.1, "stop": "20 ms"}
+    background = _poisson("fb_hadoop", 0.3, None) | {"stop": "20 ms"}
+    mixed = {"kind": "mixed", "parts": [background, incast]}
+    pfabric = {"topology": N1, "workload": _poisson("fb_hadoop", 0.6, 30_000)}
+    found += [
+        Case("N1 pfabric 0.6", pfabric | {"transport": "pfabric", "environment": "paper"}, third),
+        Case(
+            "N1 incast of 32 dctcp", {"topology": N1, "workload": mixed} | _SCHEMES["dctcp"], third
+        ),
+        Case(
+            "N1 incast of 32 timely, pauses",
+            {"topology": N1, "workload": mixed, "transport": "timely"},
+            third,
+        ),
+    ]
+    # The loads of a law's cells were chosen on the first skewed network, not on the second.
+    for title, seed, name in (
+        ("H1 skewed", 1, "dctcp"),
+        ("H1 skewed", 1, "swift"),
+        ("H1 skewed otherwise", 2, "dctcp"),
+    ):
+        skewed = {"topology": H1, "workload": _skewed(seed), **_SCHEMES[name]}
+        found.append(Case(f"{title} {name}", skewed, law | {"hosts": 256}))
+    return found
+
+
+_SCHEMES: dict[str, dict[str, Any]] = {
+    "dctcp": {"transport": "dctcp"},
+    "swift": {"transport": "swift"},
+    "tcp": DROP_TAIL,
+}
+
+
+def _poisson(sizes: str, load: float, flows: int | None) -> dict[str, Any]:
+    table = {"kind": "empirical", "table": sizes}
+    limit = {} if flows is None else {"flows": flows}
+    return {"kind": "poisson", "load": load, "sizes": table, **limit}
+
+
+@functools.cache
+def _skewed(seed: int) -> dict[str, Any]:
+    """Return a trace of H1 whose racks have lognormal weights, with a most loaded link at 0.7."""
+    uniform = {"topology": H1, "transport": "dctcp", "workload": _poisson("fb_hadoop", 0.2, 50_000)}
+    flows = flow_table(trace(uniform | {"seed": seed}))
+    random = np.random.default_rng(seed)
+    hosts = 1024
+    weights = [np.repeat(random.lognormal(0, 1, 64), 16) for _ in range(2)]
+    sources, targets = (
+        np.searchsorted(np.cumsum(each) / each.sum(), random.uniform(size=flows.height))
+        for each in weights
+    )
+    targets = np.where(targets == sources, (targets + 1) % hosts, targets)
+    sizes, starts = flows["size_bytes"].to_numpy(), flows["start_s"].to_numpy()
+    starts = starts * (_largest_load(sources, targets, sizes, np.ptp(starts)) / 0.7)
+    table = pl.DataFrame(
+        {"start_s": starts, "source": sources, "target": targets, "size_bytes": sizes}
+    )
+    text = table.write_csv(float_precision=12)
+    return {"kind": "trace", "file": {"name": "skewed.csv", "text": text}}
+
+
+def _largest_load(sources: Any, targets: Any, sizes: Any, seconds: float) -> float:
+    """Return the utilisation of the most loaded links of H1: hosts', edges' and pods'."""
+    loads = []
+    for ends in (sources, targets):
+        for unit, bps in ((1, 10e9), (16, 80e9), (64, 160e9)):
+            crosses = sources // unit != targets // unit
+            sums = np.bincount((ends // unit)[crosses], 8.0 * sizes[crosses])
+            loads.append(float(sums.max()) / seconds / bps)
+    return max(loads)
+
+
+def slowdowns(case: Case, result: Result) -> dict[str, Floats]:
+    """Return the slowdowns of each group of flows in order of start.
+
+    Unfinished flows count with their waiting times. Groups are sizes and, of the whole network, the
+    flows into the fifth of the racks that receives most, and into the fifth that receives least.
+    """
+    groups = {bucket.name: metrics.in_order(result, "slowdown", bucket)[0] for bucket in SIZES}
+    if case.rung == FLOWS:
+        flows = metrics.with_bounds(metrics.timed(result), result, "slowdown").sort("start_s")
+        racks = flows["target"].to_numpy() // HOSTS_PER_RACK
+        received = np.bincount(racks, flows["size_bytes"].to_numpy())
+        order = np.argsort(received, kind="stable")
+        fifth = len(order) // 5
+        for name, chosen in zip(RACKS, (order[-fifth:], order[:fifth]), strict=True):
+            groups[name] = flows["value"].to_numpy()[np.isin(racks, chosen)]
+    return {name: values for name, values in groups.items() if len(values) >= LEAST_SHOWN}
+
+
+def statistic(values: Floats, name: str) -> float:
+    """Return the mean, or the p99 by nearest rank."""
+    if name == "mean":
+        return float(values.mean())
+    return float(np.sort(values)[math.ceil(0.99 * len(values)) - 1])
+
+
+def interval(values: Floats, name: str) -> tuple[float, float]:
+    """Return the 95 % interval of a statistic, from ten batches in order of start."""
+    centre = statistic(values, name)
+    parts = [statistic(batch, name) for batch in np.array_split(values, BATCHES)]
+    spread = math.sqrt(sum((part - centre) ** 2 for part in parts) / (BATCHES - 1) / BATCHES)
+    reach = t_quantile(0.975, BATCHES - 1) * spread
+    return centre - reach, centre + reach
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of a whole run, and its prediction."""
+
+    case: str
+    rung: str
+    size: str
+    flows: int
+    metric: str
+    truth: float
+    predicted: float
+    low: float
+    high: float
+    bound: float | None
+    """Largest error; `None` with too few flows for a judgement."""
+
+    @property
+    def error(self) -> float:
+        """Prediction / truth - 1."""
+        return self.predicted / self.truth - 1
+
+    @property
+    def is_within(self) -> bool:
+        """True if the error is within its bound."""
+        return self.bound is None or abs(self.error) <= self.bound
+
+    @property
+    def is_covered(self) -> bool:
+        """True if the interval of the prediction contains the truth."""
+        return self.low <= self.truth <= self.high
+
+
+def truth_of(case: Case, result: Result) -> list[dict[str, Any]]:
+    """Return the numbers of a whole run as rows of the table of truths."""
+    rows = [
+        {"case": case.name, "size": size, "flows": len(values)}
+        | {name: statistic(values, name) for name in BOUNDS}
+        for size, values in slowdowns(case, result).items()
+    ]
+    provenance = {
+        "cpu_s": result.summary["cpu_seconds"],
+        "scenario": case.digest,
+        "source": _core.SOURCE_HASH[:12],
+    }
+    return [row | provenance for row in rows]
+
+
+def compare(case: Case, truth: pl.DataFrame, answer: Result) -> Iterator[Row]:
+    """Yield the numbers of a case with their predictions."""
+    bounds = case.bounds or BOUNDS
+    by_size = {row["size"]: row for row in truth.to_dicts()}
+    for size, values in slowdowns(case, answer).items():
+        if (row := by_size.get(size)) is None:
+            continue
+        for name in BOUNDS:
+            # The bounds of `flows` are for all flows and for racks, those of `sample` for sizes.
+            is_judged = row["flows"] >= LEAST_FLOWS and (
+                case.rung == SAMPLE or size in (ALL.name, *RACKS)
+            )
+            bound = RACKS.get(size, {}).get(name, bounds[name])
+            yield Row(
+                *(case.name, case.rung, size, row["flows"], name),
+                *(row[name], statistic(values, name), *interval(values, name)),
+                bound=bound if is_judged else None,
+            )
+
+
+def folder() -> Path:
+    """Return the folder of the shipped truths."""
+    return paths.PACKAGE / paths.VALIDATION / NAME
+
+
+def choose(only: Sequence[str]) -> list[Case]:
+    """Return the cases whose names contain one of the words, or all without words."""
+    found = [case for case in cases() if not only or any(word in case.name for word in only)]
+    if not found:
+        hint = did_you_mean(only[0], [case.name for case in cases()])
+        raise ScenarioError(f"--only {only[0]}: in the name of no case{hint}")
+    return found
+
+
+def read_truths() -> pl.DataFrame:
+    """Return the shipped truths; an empty table if there are none."""
+    file = folder() / "truth.csv"
+    try:
+        return pl.read_csv(io.StringIO(files.read_text(file, files.MAX_SETTINGS_BYTES)))
+    except FileNotFoundError:
+        return pl.DataFrame(schema=dict.fromkeys(("case", "scenario"), pl.String))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise FileError(f"{file}: cannot be read: {error}") from None
+
+
+def make_truths(chosen: Sequence[Case], **options: Any) -> Path:
+    """Run the whole networks of cases without a current truth, one after another; store them."""
+    truths, file = read_truths(), folder() / "truth.csv"
+    for case in chosen:
+        current = truths.filter(pl.col("case") == case.name, pl.col("scenario") == case.digest)
+        if current.is_empty():
+            (result,) = run_many([case.scenario], what=case.name, **options)
+            others = truths.filter(pl.col("case") != case.name)
+            truths = pl.concat([others, pl.DataFrame(truth_of(case, result))], how="diagonal")
+            files.write_text(file, truths.write_csv(float_precision=4))
+    return file
+
+
+def validate(chosen: Sequence[Case], **options: Any) -> list[Row]:
+    """Answer the cases without whole runs, and return all numbers with their predictions."""
+    truths = read_truths()
+    by_case = {
+        case.name: truths.filter(pl.col("case") == case.name, pl.col("scenario") == case.digest)
+        for case in chosen
+    }
+    if missing := [name for name, truth in by_case.items() if truth.is_empty()]:
+        raise ScenarioError(
+            f"{missing[0]}: has no current truth; `sojourn validate {NAME} --truth` runs it"
+        )
+    answers = run_many(
+        [{**case.scenario, FIELD: case.fidelity} for case in chosen],
+        what=f"validate {NAME}",
+        **options,
+    )
+    return [
+        row
+        for case, answer in zip(chosen, answers, strict=True)
+        for row in compare(case, by_case[case.name], answer)
+    ]
+
+
+def goals(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the judged numbers of each goal: a fidelity, and TCP apart."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.bound is not None:
+            name = f"{row.rung}, TCP" if row.case.endswith(" tcp") else row.rung
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def verdicts(rows: Sequence[Row]) -> dict[str, bool]:
+    """Return whether enough judged numbers of each goal are within their bounds."""
+    return {
+        name: sum(row.is_within for row in judged) >= INSIDE * len(judged)
+        for name, judged in goals(rows).items()
+    }
+
+
+def as_table(rows: Sequence[Row]) -> pl.DataFrame:
+    """Return the rows as a table."""
+    return pl.DataFrame([asdict(row) | {"error": row.error} for row in rows])
+
+
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """Return the errors of each case by size, and a summary of each rung."""
+    return [_errors(rows), _summary(rows)]
+
+
+def _errors(rows: Sequence[Row]) -> Table:
+    cells = []
+    by_size: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        by_size.setdefault((row.case, row.rung, row.size), []).append(row)
+    for (case, rung, size), pair in by_size.items():
+        numbers = []
+        for row in pair:
+            mark = "" if row.bound is None else " ✓" if row.is_within else " ✗"
+            numbers += [
+                f"{row.truth:.3g}",
+                f"{row.predicted:.3g} ({row.low:.3g} to {row.high:.3g})",
+                f"{100 * row.error:+.0f} %{mark}",
+            ]
+        cells.append([case, rung, size, f"{pair[0].flows:,}", *numbers])
+    columns = ["case", "fidelity", "size", "flows"]
+    for name in BOUNDS:
+        columns += [f"{name}, whole", f"{name}, predicted", f"{name}, error"]
+    return Table("slowdowns", columns, cells, labels=3, optional=columns[5::3])
+
+
+def _summary(rows: Sequence[Row]) -> Table:
+    cells, kept = [], verdicts(rows)
+    for goal, of_goal in goals(rows).items():
+        for name in BOUNDS:
+            judged = [row for row in of_goal if row.metric == name]
+            errors = np.array([abs(row.error) for row in judged])
+            cells.append(
+                [
+                    *(goal, name, str(len(judged))),
+                    *(f"{100 * np.quantile(errors, share):.1f} %" for share in (0.5, 0.9)),
+                    f"{100 * np.mean([row.is_within for row in judged]):.0f} %",
+                    f"{100 * np.mean([row.is_covered for row in judged]):.0f} %",
+                    "held" if kept[goal] else "not held",
+                ]
+            )
+    columns = ["fidelity", "metric", "numbers", "median error", "p90 error", "within bounds"]
+    return Table("errors", [*columns, "intervals cover", "verdict"], cells, labels=2)
