@@ -32,7 +32,7 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
     fidelity = answer.summary["fidelity"]
     assert (fidelity["hosts"], fidelity["kept"], fidelity["seeds"]) == (192, 64, [6, 7])
     assert answer.summary["scenario"]["topology"]["leaves"] == 12
-    assert answer.summary["scenario"]["fidelity"] == SAMPLE
+    assert answer.summary["scenario"]["fidelity"] == SAMPLE | {"check": False}
     assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in fidelity_lines([answer])
 
 
@@ -48,6 +48,20 @@ def test_the_answer_is_near_that_of_the_whole_network() -> None:
     whole = sojourn.run(SCENARIO).flows["slowdown"].mean()
     answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE}).flows["slowdown"].mean()
     assert answer == pytest.approx(whole, rel=0.1)
+
+
+def test_half_the_size_shows_how_the_answer_depends_on_it() -> None:
+    fidelity = {"kind": "sample", "hosts": 128, "samples": 1, "check": True}
+    answer = sojourn.run(SCENARIO | {"fidelity": fidelity})
+    # The answer is that without the check.
+    unchecked = sojourn.run(SCENARIO | {"fidelity": fidelity | {"check": False}})
+    assert answer.flows.equals(unchecked.flows)
+    half = answer.summary["fidelity"]["half"]
+    assert half["kept"] == 64
+    smaller = sojourn.run(SCENARIO | {"fidelity": SAMPLE | {"samples": 1}})
+    small, large = (result.flows["slowdown"].to_numpy().mean() for result in (smaller, answer))
+    assert half["errors"][0]["mean"] == pytest.approx(small / large - 1)
+    assert any(line.startswith("of 64 hosts instead") for line in fidelity_lines([answer]))
 
 
 def test_schemes_are_paired_over_the_same_samples() -> None:

@@ -18,6 +18,9 @@ LEAST_FLOWS = 1000
 LEAST_FCTS = 20
 """Length of a run in mean FCTs of the largest flows, from which a network has filled."""
 
+LARGEST_TREND = 0.05
+"""Difference of means between folded networks of full and half size that causes a warning."""
+
 LARGEST_SELF_CHECK = 0.1
 """Error of the law of one sample on another that causes a warning."""
 
@@ -33,7 +36,7 @@ def doubts(result: Result) -> dict[str, str]:
     rows = rows.filter(pl.col("size") != metrics.ALL.name, pl.col("flows") > 0)
     if rows.is_empty():
         return {}
-    lines = _doubts_of_law(result.summary["fidelity"])
+    lines = _doubts_of_checks(result.summary["fidelity"])
     few = rows.filter(pl.col("flows") < LEAST_FLOWS)["size"].to_list()
     if few:
         lines["few"] = (
@@ -57,9 +60,16 @@ def doubts(result: Result) -> dict[str, str]:
     return lines
 
 
-def _doubts_of_law(fidelity: Mapping[str, Any]) -> dict[str, str]:
-    """Return the doubts about the law of packets given a fluid."""
+def _doubts_of_checks(fidelity: Mapping[str, Any]) -> dict[str, str]:
+    """Return the doubts from folded networks of half the size, and about the law of a fluid."""
     lines = {}
+    halves = fidelity.get("half", {}).get("errors", ())
+    trend = max((abs(row["mean"]) for row in halves), default=0.0)
+    if trend > LARGEST_TREND:
+        lines["half"] = (
+            f"the mean slowdown of folded networks of half the size differs by up to "
+            f"{100 * trend:.0f} %: keep more hosts"
+        )
     if (sparse := fidelity.get("sparse", 0.0)) > SPARSE:
         percent = f"{100 * sparse:.0f} %"
         lines["sparse"] = f"{percent} of the flows have sizes that hardly occur in samples"

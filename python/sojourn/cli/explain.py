@@ -115,6 +115,7 @@ def _all_flows(
     from sojourn.explain import tables as page
     from sojourn.show import console, intervals, parts
     from sojourn.show.environment import difference_lines, environment_line
+    from sojourn.show.fidelity import fidelity_lines
 
     table, calls = breakdown.by_size(runs), breakdown.by_call(runs)
     if table.is_empty():
@@ -139,7 +140,8 @@ def _all_flows(
         console.show(parts.breakdown_tables(table, labels, show))
         console.show(parts.breakdown_tables(differences, labels, show, "difference, "))
     differ = difference_lines(runs, labels[0]) if labels else []
-    console.show_lines([environment_line(runs[0].result), *differ])
+    results = [run.result for run in runs]
+    console.show_lines([*fidelity_lines(results), environment_line(results[0]), *differ])
     return written
 
 

@@ -172,6 +172,7 @@ def fold(
     """
     from sojourn.scale.fold import fold as fold_scenario
     from sojourn.scenario import reading, writing
+    from sojourn.scenario.fidelity import FIELD
 
     with prefix_errors(path):
         scenario = reading.read(path)
@@ -180,7 +181,8 @@ def fold(
             raise ScenarioError(f"--out {out}: must be in the folder of the files: {path.parent}")
         folded = fold_scenario(scenario, hosts)
     parts = {name: folded.scenario[name] for name in ("topology", "workload")}
-    text = writing.as_toml(reading.parse(path) | writing.with_names(parts))
+    given = {name: value for name, value in reading.parse(path).items() if name != FIELD}
+    text = writing.as_toml(given | writing.with_names(parts))
     _write_or_print(f"{text}\n", out)
     for line in folded.lines():
         print(line, file=sys.stderr)

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.runs.results import FLOWS, OF_FLOWS, SAMPLES, TABLES, Result
-from sojourn.scale.law import Floats, FluidFlows, Law, self_check
+from sojourn.scale.errors import Floats, Slowdowns, errors_by_size
+from sojourn.scale.law import FluidFlows, Law, self_check
 from sojourn.scale.sample import Samples, check_flows, fluid_of
 from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import Prepared
@@ -60,18 +61,33 @@ class _Sample:
     def __init__(self, scenario: Scenario, chosen: fidelity.Fidelity) -> None:
         self._samples = Samples(scenario, chosen)
         self._whole = scenario
-        self.scenarios = self._samples.scenarios
+        self._half = self._samples.half() if chosen.check else None
+        halves = self._half.scenarios if self._half else []
+        self.scenarios = [*self._samples.scenarios, *halves]
 
     def combined(self, results: Sequence[Result]) -> Result:
+        number = len(self._samples.scenarios)
+        results, halves = results[:number], results[number:]
         summary = _summary([result.summary for result in results])
         summary |= {
             "scenario": Prepared(self._whole).complete(),
             "seed": self._whole.get("seed", 1),
             "fidelity": self._samples.summary(),
         }
+        if self._half:
+            errors = errors_by_size([(_slowdowns(results), _slowdowns(halves))])
+            half = {"kept": self._half.folded.kept, "errors": errors}
+            summary["fidelity"]["half"] = half
         others = {name: _concat(results, name) for name in TABLES[2:]}
         flows = _concat(results, FLOWS)
         return Result(flows, _concat(results, SAMPLES), summary, others)
+
+
+def _slowdowns(results: Sequence[Result]) -> Slowdowns:
+    """Return the sizes and slowdowns of the flows of several runs together."""
+    flows = pl.concat(result.flows.select("size_bytes", "slowdown") for result in results)
+    sizes = flows["size_bytes"].to_numpy().astype(np.float64)
+    return sizes, flows["slowdown"].fill_null(math.inf).to_numpy()
 
 
 class _Flows:

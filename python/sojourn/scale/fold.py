@@ -14,6 +14,7 @@ from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse
 from sojourn.scale.network import FAT_TREE, Network, read_network
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
+from sojourn.scenario.fidelity import FIELD
 from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
 
 HOSTS = 256
@@ -78,7 +79,7 @@ def fold(scenario: ScenarioLike, hosts: int = HOSTS, sample: int = 0) -> Folded:
     `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a
     topology whose racks are not alike, failures, or a workload that names hosts.
     """
-    given = with_files(scenario)
+    given = {name: value for name, value in with_files(scenario).items() if name != FIELD}
     complete = Prepared(given).complete()
     whole = read_network(complete["topology"])
     if whole.hosts <= hosts:

@@ -9,16 +9,15 @@ The load separates queues of switches from those of hosts. A fair host sends a s
 large ones and a switch does not, while the fluid slows the flow down in both.
 """
 
-import itertools
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from sojourn.scale.errors import Floats, errors_by_size
+
 Indices = npt.NDArray[np.int64]
 
 SIZES = np.array([300.0, *(base * 10.0**power for power in range(3, 10) for base in (1, 3))])
@@ -131,50 +130,14 @@ def _near(by_column: Sequence[Floats], column: int) -> Floats:
     return np.concatenate(by_column)
 
 
-CHECKED_SIZES = (0.0, 1e4, 1e5, 1e6, math.inf)
-"""Bounds in bytes of the sizes for which laws are checked."""
-
-LEAST_CHECKED = 200
-"""Flows from which a group of sizes is checked."""
-
-
 def self_check(samples: Sequence[tuple[FluidFlows, Floats]], seed: int) -> list[dict[str, Any]]:
-    """Return the error of the law of other samples on each sample, by size and for all flows.
-
-    A row has the bounds of the sizes, the flows, and the errors of the mean and the p99 of
-    slowdowns: prediction / packets - 1, the largest in absolute value over the samples. An error is
-    infinite if one of the two has unfinished flows.
-    """
-    predictions = []
+    """Return the errors of the law of other samples on each sample, as `errors_by_size`."""
+    pairs = []
     for number, (fluid, packets) in enumerate(samples):
         others = [sample for place, sample in enumerate(samples) if place != number]
-        predictions.append((fluid.sizes, packets, Law(others).predict(fluid, seed)[0]))
-    rows = []
-    for above, up_to in [(0.0, math.inf), *itertools.pairwise(CHECKED_SIZES)]:
-        groups = [
-            (packets[within], predicted[within])
-            for sizes, packets, predicted in predictions
-            for within in [(sizes > above) & (sizes <= up_to)]
-        ]
-        flows = min(len(packets) for packets, _ in groups)
-        if flows >= LEAST_CHECKED:
-            errors = {
-                name: max((_error(measure, *group) for group in groups), key=abs)
-                for name, measure in (("mean", np.mean), ("p99", _p99))
-            }
-            rows.append({"above": above, "up_to": up_to, "flows": flows, **errors})
-    return rows
-
-
-def _p99(values: Floats) -> float:
-    return float(np.sort(values)[math.ceil(0.99 * len(values)) - 1])
-
-
-def _error(measure: Callable[[Floats], Any], packets: Floats, predicted: Floats) -> float:
-    truth, value = float(measure(packets)), float(measure(predicted))
-    if truth == value:
-        return 0.0
-    return value / truth - 1 if math.isfinite(truth) and math.isfinite(value) else math.inf
+        predicted, _ = Law(others).predict(fluid, seed)
+        pairs.append(((fluid.sizes, packets), (fluid.sizes, predicted)))
+    return errors_by_size(pairs)
 
 
 def uniform(seed: int, number: int) -> Floats:

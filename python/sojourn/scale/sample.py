@@ -1,6 +1,7 @@
 """Folded networks of a scenario, which stand for the whole; the fluid beside them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
@@ -16,6 +17,7 @@ class Samples:
 
     def __init__(self, scenario: Mapping[str, Any], fidelity: Fidelity) -> None:
         """Fold the scenario; raise `ScenarioError` if it cannot be answered by samples."""
+        self._scenario = scenario
         whole = {name: value for name, value in scenario.items() if name != FIELD}
         if (model := whole.get("model", "packet")) != "packet":
             kind = model["kind"] if isinstance(model, Mapping) else model
@@ -35,6 +37,10 @@ class Samples:
             {**each.scenario, "seed": sample}
             for each, sample in zip(folds, self.seeds, strict=True)
         ]
+
+    def half(self) -> "Samples":
+        """Return samples of half the size."""
+        return Samples(self._scenario, replace(self.fidelity, hosts=self.folded.kept // 2))
 
     def summary(self) -> dict[str, Any]:
         """Return the entry `fidelity` of the summary of the answer."""

@@ -31,6 +31,8 @@ class Fidelity:
     """Hosts of each folded network, about."""
     samples: int = 2
     """Number of folded networks, with different seeds."""
+    check: bool = False
+    """True if networks of half the size show how the answer depends on the size."""
 
     def as_table(self) -> dict[str, Any]:
         """Return the table of a scenario; `packets` has no parameters."""
@@ -56,6 +58,8 @@ def read(value: Any) -> Fidelity:
         number = table.get(name, 2)
         if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
             raise ScenarioError(f"{FIELD}.{name}: must be a whole number from 1 to {most}")
+    if not isinstance(table.get("check", False), bool):
+        raise ScenarioError(f"{FIELD}.check: must be true or false")
     chosen = Fidelity(**table)
     if chosen.kind == FLOWS and chosen.samples < LEAST_FOR_CHECK:
         raise ScenarioError(
@@ -70,6 +74,7 @@ ABOUT = {
     "fluid, corrected by samples.",
     "hosts": "Hosts of each folded network, about.",
     "samples": "Number of folded networks, with different seeds.",
+    "check": "If true, `sample` also simulates networks of half the size and shows the difference.",
 }
 """Descriptions of the fields."""
 
@@ -91,6 +96,7 @@ SCHEMA: dict[str, Any] = {
                     **{"type": "integer", "minimum": 1, "maximum": MAX_SAMPLES},
                     "default": Fidelity.samples,
                 },
+                "check": {"description": ABOUT["check"], "type": "boolean", "default": False},
             },
             "required": ["kind"],
             "additionalProperties": False,
@@ -106,7 +112,9 @@ def parameters() -> list[dict[str, Any]]:
     return [
         {
             "name": FIELD if name == "kind" else f"{FIELD}.{name}",
-            "allowed": f"one of {', '.join(KINDS)}" if name == "kind" else "a whole number",
+            "allowed": {"kind": f"one of {', '.join(KINDS)}", "check": "true or false"}.get(
+                name, "a whole number"
+            ),
             "bounds": None,
             "default": default[name],
             "about": about,

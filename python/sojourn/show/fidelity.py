@@ -13,7 +13,12 @@ def fidelity_lines(results: Iterable[Result]) -> list[str]:
     """Return what stands for the whole network, and what is not preserved, each line once."""
     fidelities = [found for result in results if (found := result.summary.get("fidelity"))]
     lines = [line for fidelity in fidelities for line in _lines(fidelity)]
-    lines += _check_lines(fidelities)
+    title = "self-check (law of one sample on another; mean, p99)"
+    lines += _check_lines(title, [each.get("self_check", []) for each in fidelities])
+    halves = [each["half"] for each in fidelities if "half" in each]
+    for kept in dict.fromkeys(half["kept"] for half in halves):
+        title = f"of {kept} hosts instead (mean, p99)"
+        lines += _check_lines(title, [half["errors"] for half in halves if half["kept"] == kept])
     lines += [f"not preserved: {line}" for each in fidelities for line in each["not_preserved"]]
     return list(dict.fromkeys(lines))
 
@@ -41,19 +46,17 @@ def _lines(fidelity: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _check_lines(fidelities: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the largest errors that the law of one sample has on another."""
+def _check_lines(title: str, checks: Iterable[Iterable[Mapping[str, Any]]]) -> list[str]:
+    """Return the largest errors of several answers by size in a line, if there are any."""
     errors: dict[tuple[float, float], dict[str, float]] = {}
-    for fidelity in fidelities:
-        for row in fidelity.get("self_check", ()):
-            worst = errors.setdefault((row["above"], row["up_to"]), {"mean": 0.0, "p99": 0.0})
-            for name, error in worst.items():
-                worst[name] = max(error, row[name], key=abs)
+    for row in (row for rows in checks for row in rows):
+        worst = errors.setdefault((row["above"], row["up_to"]), {"mean": 0.0, "p99": 0.0})
+        for name, error in worst.items():
+            worst[name] = max(error, row[name], key=abs)
     parts = [
         f"{_size(*bounds)} {_percent(worst['mean'])}, {_percent(worst['p99'])}"
         for bounds, worst in errors.items()
     ]
-    title = "self-check (law of one sample on another; mean, p99)"
     return [f"{title}: {'; '.join(parts)}"] if parts else []
 
 
