@@ -1,6 +1,7 @@
 """Folded traces."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn import ScenarioError
+from sojourn import ScenarioError, cli
+from sojourn.scenario.writing import as_toml
 
 TOPOLOGY = {
     **{"kind": "clos", "pods": 8, "edges_per_pod": 4, "hosts_per_edge": 8},
@@ -86,3 +88,25 @@ def test_flows_after_others_do_not_fold() -> None:
     flows = skewed(100).with_columns(after=pl.lit(""))
     with pytest.raises(ScenarioError, match="do not fold"):
         sojourn.fold(scenario(flows), 64)
+
+
+def test_the_command_writes_a_folded_trace(tmp_path: Path) -> None:
+    skewed(2000).write_csv(tmp_path / "flows.csv", float_precision=12)
+    (tmp_path / "big.toml").write_text(
+        as_toml(
+            {
+                "transport": "dctcp",
+                "fidelity": "sample",
+                "topology": TOPOLOGY,
+                "workload": {"kind": "trace", "file": "flows.csv"},
+            }
+        ),
+        encoding="utf-8",
+    )
+    command = ["fold", str(tmp_path / "big.toml"), "--hosts", "64"]
+    assert cli.invoke(command) == 2
+    assert cli.invoke([*command, "--out", str(tmp_path / "small.toml")]) == 0
+    small = sojourn.read(tmp_path / "small.toml")
+    assert "fidelity" not in small
+    assert small["workload"]["file"]["name"] == "folded-flows.csv"
+    assert sojourn.run(small).flows.height == pytest.approx(500, rel=0.2)

@@ -170,6 +170,7 @@ def fold(
 
     Example: `sojourn fold big.toml --hosts 256 --out small.toml`
     """
+    from sojourn.base import files
     from sojourn.scale.fold import fold as fold_scenario
     from sojourn.scenario import reading, writing
     from sojourn.scenario.fidelity import FIELD
@@ -180,9 +181,17 @@ def fold(
         if out is not None and inputs and out.parent.resolve() != path.parent.resolve():
             raise ScenarioError(f"--out {out}: must be in the folder of the files: {path.parent}")
         folded = fold_scenario(scenario, hosts)
-    parts = {name: folded.scenario[name] for name in ("topology", "workload")}
+        parts = {name: folded.scenario[name] for name in ("topology", "workload")}
+        old = writing.texts(scenario)
+        new = {name: text for name, text in writing.texts(parts).items() if name not in old}
+        if new and out is None:
+            raise ScenarioError(
+                f"--out: needed, as the fold has a file of its own: {', '.join(new)}"
+            )
     given = {name: value for name, value in reading.parse(path).items() if name != FIELD}
     text = writing.as_toml(given | writing.with_names(parts))
+    for name, content in new.items():
+        files.write_text((out or path).parent / name, content)
     _write_or_print(f"{text}\n", out)
     for line in folded.lines():
         print(line, file=sys.stderr)

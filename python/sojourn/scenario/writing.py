@@ -42,3 +42,14 @@ def with_names(value: Any) -> Any:
             return value["name"]
         return {key: with_names(inner) for key, inner in value.items()}
     return [with_names(inner) for inner in value] if isinstance(value, list) else value
+
+
+def texts(value: Any) -> dict[str, str]:
+    """Return the texts of the files of a part of a scenario by their names."""
+    if isinstance(value, dict) and value.keys() == {"name", "text"}:
+        return {value["name"]: value["text"]}
+    inner = value.values() if isinstance(value, dict) else value
+    found: dict[str, str] = {}
+    for each in inner if isinstance(value, dict | list) else ():
+        found |= texts(each)
+    return found

@@ -309,7 +309,7 @@ def choose(only: Sequence[str]) -> list[Case]:
 
 
 def read_truths() -> pl.DataFrame:
-    """Return the shipped truths; an empty table if there are none."""
+    """Return the shipped truths; an empty table if the file is missing."""
     file = folder() / "truth.csv"
     try:
         return pl.read_csv(io.StringIO(files.read_text(file, files.MAX_SETTINGS_BYTES)))
