@@ -157,7 +157,7 @@ const DECIMALS: i32 = 12;
 
 /// A decimal number of seconds in picoseconds, to the nearest; a float would lose digits on the
 /// way.
-fn picoseconds(text: &str) -> Option<u64> {
+pub(crate) fn picoseconds(text: &str) -> Option<u64> {
     let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() <= 40)?;
     let number = number.strip_prefix('+').unwrap_or(number);

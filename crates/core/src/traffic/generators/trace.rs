@@ -1,8 +1,9 @@
 //! Flows from a trace file.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::base::schema::table::{Row, Table};
+use crate::base::schema::table::{Row, Table, picoseconds};
 use crate::base::schema::{File, Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
@@ -23,6 +24,8 @@ crate::parameters! {
     ///
     /// `after` contains flows above, separated by blanks, by number: the first row is flow 0. The
     /// flow starts `start_s` after the last of them has ended, or as many as `after_count` states.
+    /// A number with a time, such as `3+2e-6`, counts as ended that many seconds after its end; a time
+    /// alone, such as `+0.001`, is a time of the run before which the flow does not start.
     /// Each is a flow that the source itself sent, which ends when all its data are acknowledged,
     /// or received, which ends when they are delivered. Rows with `after` are kept in memory and
     /// need no order of start.
@@ -50,12 +53,12 @@ impl Workload for Config {
         let mut reader = TraceReader::new(self, context)?;
         let (mut before, mut has_deadlines) = (None, false);
         let mut following = Following::default();
-        while let Some(TraceRow { flow, after, count }) = reader.next_row(before)? {
+        while let Some(TraceRow { flow, after, count, earliest }) = reader.next_row(before)? {
             has_deadlines |= flow.deadline.is_some();
             if after.is_empty() {
                 before = Some(flow.start);
             } else {
-                following.insert(flow, &after, count);
+                following.insert(flow, &after, (count, earliest));
             }
         }
         if reader.rows == 0 {
@@ -124,10 +127,12 @@ struct TraceReader {
 /// A row of the file.
 struct TraceRow {
     flow: FlowSpec,
-    /// Flows after which this one starts; its start is then counted from their end.
-    after: Vec<u64>,
+    /// Flows after which this one starts, and delays; its start is then counted from their end.
+    after: Vec<(u64, Duration)>,
     /// Number of them that must have ended.
     count: usize,
+    /// Time before which it does not start, if it starts after others.
+    earliest: Time,
 }
 
 impl TraceReader {
@@ -151,11 +156,15 @@ impl TraceReader {
         let Some(row) = table.next_row()? else { return Ok(None) };
         let flow = FlowSpec { id: *rows, ..read(&row, hosts)? };
         *rows += 1;
-        let after = after(&row, &flow, ends.as_deref())?;
+        let (after, earliest) = after(&row, &flow, ends.as_deref())?;
         let count = row.value("after_count")?.unwrap_or(after.len() as u64) as usize;
         if count > after.len() || (count == 0 && !after.is_empty()) {
             let message = format!("must be from 1 to {}, the flows in `after`", after.len());
             return Err(row.problem("after_count", &message));
+        }
+        if count < after.len() && after.iter().any(|(_, delay)| *delay > Duration::ZERO) {
+            let message = "does not go with delays in `after`, unless it counts all flows there";
+            return Err(row.problem("after_count", message));
         }
         if let Some(ends) = ends {
             ends.push((flow.source, flow.target));
@@ -166,22 +175,33 @@ impl TraceReader {
         }
         let class = classes.index(row.get("class").unwrap_or(class));
         let class = class.map_err(|problem| row.problem(&problem.field, &problem.message))?;
-        Ok(Some(TraceRow { flow: FlowSpec { class, ..flow }, after, count }))
+        Ok(Some(TraceRow { flow: FlowSpec { class, ..flow }, after, count, earliest }))
     }
 }
 
-/// Returns the flows after which a flow starts, each once.
+/// Returns the flows after which a flow starts, each once, with their delays, and the time before which it
+/// does not start.
 fn after(
     row: &Row<'_>,
     flow: &FlowSpec,
     ends: Option<&[(HostId, HostId)]>,
-) -> Result<Vec<u64>, Problem> {
-    let mut after = Vec::new();
-    let (Some(text), Some(ends)) = (row.get("after"), ends) else { return Ok(after) };
+) -> Result<(Vec<(u64, Duration)>, Time), Problem> {
+    let (mut after, mut earliest) = (Vec::new(), Time::ZERO);
+    let (Some(text), Some(ends)) = (row.get("after"), ends) else { return Ok((after, earliest)) };
     for word in text.split_whitespace() {
-        let number = word.parse().ok().filter(|number: &u64| *number < flow.id);
-        let Some(number) = number else {
-            let message = format!("expected numbers of flows above, the first is 0, not `{word}`");
+        let (number, delay) = word.split_once('+').unwrap_or((word, "0"));
+        if number.is_empty()
+            && let Some(time) = picoseconds(delay)
+        {
+            earliest = earliest.max(Time(time));
+            continue;
+        }
+        let number = number.parse().ok().filter(|number: &u64| *number < flow.id);
+        let (Some(number), Some(delay)) = (number, picoseconds(delay)) else {
+            let message = format!(
+                "expected numbers of flows above, the first is 0, with or without a delay, such as \
+                 0 or 0+2e-6, not `{word}`"
+            );
             return Err(row.problem("after", &message));
         };
         let (source, target) = ends[number as usize];
@@ -192,41 +212,46 @@ fn after(
             );
             return Err(row.problem("after", &message));
         }
-        after.push(number);
+        after.push((number, Duration(delay)));
     }
-    after.sort_unstable();
-    after.dedup();
-    Ok(after)
+    after.sort_unstable_by_key(|(number, delay)| (*number, Reverse(*delay)));
+    after.dedup_by_key(|(number, _)| *number);
+    if after.is_empty() {
+        return Err(row.problem("after", "needs a flow beside a time; `start_s` is a time alone"));
+    }
+    Ok((after, earliest))
 }
 
 /// Flows that start after others.
 #[derive(Default)]
 struct Following {
-    /// Flows that wait, by number, each with the number of ends that it waits for. Their start is
-    /// counted from the last of these.
-    waiting: BTreeMap<u64, (usize, FlowSpec)>,
-    /// Numbers of the flows that wait for a flow.
-    followers: BTreeMap<u64, Vec<u64>>,
+    /// Flows that wait, by number, each with the number of ends that it waits for, and the latest time
+    /// at which those before it count. Its start is counted from the last.
+    waiting: BTreeMap<u64, (usize, Time, FlowSpec)>,
+    /// Numbers of the flows that wait for a flow, and their delays.
+    followers: BTreeMap<u64, Vec<(u64, Duration)>>,
 }
 
 impl Following {
-    fn insert(&mut self, flow: FlowSpec, after: &[u64], count: usize) {
-        for before in after {
-            self.followers.entry(*before).or_default().push(flow.id);
+    fn insert(&mut self, flow: FlowSpec, after: &[(u64, Duration)], wait: (usize, Time)) {
+        for (before, delay) in after {
+            self.followers.entry(*before).or_default().push((flow.id, *delay));
         }
-        self.waiting.insert(flow.id, (count, flow));
+        let (count, earliest) = wait;
+        self.waiting.insert(flow.id, (count, earliest, flow));
     }
 
     /// Starts the flows of `source` that waited for the end of this flow only.
     fn on_end(&mut self, ended: u64, source: HostId, now: Time, next: &mut Vec<FlowSpec>) {
-        for number in self.followers.get(&ended).into_iter().flatten() {
-            let Some((count, flow)) = self.waiting.get_mut(number) else { continue };
+        for (number, delay) in self.followers.get(&ended).into_iter().flatten() {
+            let Some((count, last, flow)) = self.waiting.get_mut(number) else { continue };
             if flow.source != source || *count == 0 {
                 continue;
             }
             *count -= 1;
+            *last = (*last).max(now + *delay);
             if *count == 0 {
-                next.push(FlowSpec { start: now + (flow.start - Time::ZERO), ..*flow });
+                next.push(FlowSpec { start: *last + (flow.start - Time::ZERO), ..*flow });
             }
         }
     }
@@ -340,6 +365,21 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_above_can_count_as_ended_later() {
+        let text = "start_s,source,target,size_bytes,after\n0,0,1,100,\n0,0,2,100,\n\
+                    1e-6,0,3,100,0+5e-6 1 0 +24e-6\n";
+        for (order, start) in [([0, 1], 25), ([1, 0], 26)] {
+            let (flows, stream) = streamed(text).unwrap();
+            let (mut dependencies, mut next) = (stream.unwrap(), Vec::new());
+            for (flow, at) in order.into_iter().zip([10, 20]) {
+                let now = Time::ZERO + Duration::from_micros(at);
+                dependencies.on_sent(&flows[flow], now, &mut next);
+            }
+            assert_eq!(next[0].start, Time::ZERO + Duration::from_micros(start));
+        }
+    }
+
+    #[test]
     fn errors_name_file_line_and_column() {
         let error = |text| open(text).unwrap_err().to_string();
         let row = |row| format!("start_s,source,target,size_bytes\n0.5,0,1,100\n{row}\n");
@@ -360,11 +400,17 @@ mod tests {
                 error("start_s,source,target,size_bytes,after\n0,0,1,100,0\n"),
                 error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,1,2,100,first\n"),
                 error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,2,3,100,0\n"),
+                error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,0,1,100,0+soon\n"),
+                error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,0,1,100,+1e-6\n"),
                 error(
                     "start_s,source,target,size_bytes,after,after_count\n0,0,1,100,,\n\
                      0,0,1,100,0,2\n"
                 ),
                 error("start_s,source,target,size_bytes,after_count\n0,0,1,100,1\n"),
+                error(
+                    "start_s,source,target,size_bytes,after,after_count\n0,0,1,100,,\n\
+                     0,0,1,100,,\n0,0,1,100,0 1+1e-6,1\n"
+                ),
             ]
             .join("\n")
         );
