@@ -1,5 +1,8 @@
 //! State of a run of an ideal: fluid flows from their start to their record.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::{FluidScheduler, IdealOutcome, IdealSetup};
 use crate::base::run_control::Progress;
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -144,37 +147,56 @@ pub(crate) struct FluidRun<'a> {
     scheduler: Box<dyn FluidScheduler>,
     /// Number of active flows.
     active: usize,
+    /// Times at which departed flows are delivered, and their records; `None` if no flow follows others.
+    deliveries: Option<BinaryHeap<Reverse<(Time, usize)>>>,
     /// Route buffers of departed flows, for reuse.
     spare: Vec<Vec<LinkId>>,
     outcome: IdealOutcome,
 }
 
 impl<'a> FluidRun<'a> {
-    pub(crate) fn new(setup: IdealSetup<'a>, scheduler: Box<dyn FluidScheduler>) -> Self {
+    /// Returns a run that has not started. Its deliveries are returned if `has_followers`.
+    pub(crate) fn new(
+        setup: IdealSetup<'a>,
+        scheduler: Box<dyn FluidScheduler>,
+        has_followers: bool,
+    ) -> Self {
         let links = FluidLinks::new(setup.graph.links.iter().map(|link| link.rate));
         let link_bytes = vec![0.0; links.capacity.len()];
         let measured_bytes = link_bytes.clone();
         let records = Vec::new();
         let outcome = IdealOutcome { records, link_bytes, measured_bytes, end: Time::ZERO };
-        Self { setup, now: 0.0, links, scheduler, active: 0, spare: Vec::new(), outcome }
+        let deliveries = has_followers.then(BinaryHeap::new);
+        let (active, spare) = (0, Vec::new());
+        Self { setup, now: 0.0, links, scheduler, active, deliveries, spare, outcome }
     }
 
     /// Serves the active flows, some of which may depart, until the next arrival or the end of the
-    /// run.
-    pub(crate) fn serve_until(&mut self, until: f64) {
-        while self.now < until && self.active > 0 && self.should_continue() {
-            let Some((mut flow, now)) = self.scheduler.serve(&self.links, self.now, until) else {
-                break;
-            };
-            self.now = now;
-            // Rounding may leave a small remainder.
-            if flow.total.is_finite() {
-                flow.sent = flow.total;
+    /// run. Stops at the first delivery before, if flows may follow it, and returns it.
+    pub(crate) fn serve_until(&mut self, until: Time) -> Option<(FlowSpec, Time)> {
+        loop {
+            let first = self.deliveries.as_ref().and_then(|deliveries| deliveries.peek().copied());
+            let delivery = first.filter(|Reverse((time, _))| *time <= until);
+            let horizon = picoseconds(delivery.map_or(until, |Reverse((time, _))| time));
+            if self.now < horizon
+                && self.active > 0
+                && self.should_continue()
+                && let Some((mut flow, now)) = self.scheduler.serve(&self.links, self.now, horizon)
+            {
+                self.now = now;
+                // Rounding may leave a small remainder.
+                if flow.total.is_finite() {
+                    flow.sent = flow.total;
+                }
+                self.complete_record(flow);
+                continue;
             }
-            self.complete_record(flow);
-        }
-        if until.is_finite() {
-            self.now = self.now.max(until);
+            if horizon.is_finite() {
+                self.now = self.now.max(horizon);
+            }
+            let Reverse((time, record)) = delivery?;
+            self.deliveries.as_mut()?.pop();
+            return Some((self.outcome.records[record].spec, time));
         }
     }
 
@@ -196,7 +218,9 @@ impl<'a> FluidRun<'a> {
         mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
     ) {
         let IdealSetup { graph, format, .. } = self.setup;
-        assert!(self.now <= picoseconds(spec.start), "flow {} starts in the past", spec.id);
+        // Deliveries, after which flows start, are rounded to a picosecond.
+        let is_due = self.now <= picoseconds(spec.start) + 1.0;
+        assert!(is_due, "flow {} starts in the past", spec.id);
         let mut links = self.spare.pop().unwrap_or_default();
         route(&spec, &mut links);
         assert!(!links.is_empty(), "flow {} has no route", spec.id);
@@ -248,7 +272,11 @@ impl<'a> FluidRun<'a> {
             if flow.sent >= flow.total && record.spec.start + fct <= limit {
                 (record.outcome, record.fct) = (flow::Outcome::Finished, Some(fct));
                 record.delivered = size;
-                record.spec.start + fct
+                let delivered = record.spec.start + fct;
+                if let Some(deliveries) = &mut self.deliveries {
+                    deliveries.push(Reverse((delivered, flow.record)));
+                }
+                delivered
             } else {
                 record.delivered = Bytes((received / flow.total * size.0 as f64) as u64);
                 limit

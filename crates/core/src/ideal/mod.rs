@@ -4,7 +4,8 @@
 //! when a flow arrives or departs, immediately and at no cost. Propagation and store-and-forward
 //! delays are added as for an idle network, so a flow that shares no link takes exactly its
 //! [ideal FCT](crate::model::ideal_fct::ideal_fct). The model leaves out link losses,
-//! acknowledgements and handshakes.
+//! acknowledgements and handshakes: a flow that follows others starts when the last of them is delivered,
+//! whether its source sent or received them.
 //!
 //! Most ideals are an [`Allocation`], which recomputes the rates of all flows at each event. An
 //! ideal under which an event affects few of many flows implements [`FluidScheduler`] itself.
@@ -19,7 +20,9 @@ pub mod models;
 pub use self::allocation::Allocation;
 pub use self::fluid_flows::{FluidFlow, FluidLinks};
 
-use self::fluid_flows::{FluidRun, picoseconds};
+use std::collections::BTreeMap;
+
+use self::fluid_flows::FluidRun;
 use crate::base::run_control::RunControl;
 use crate::base::units::{Duration, Time};
 use crate::model::flow::{FlowRecord, FlowSpec};
@@ -79,18 +82,50 @@ pub struct IdealOutcome {
     pub end: Time,
 }
 
+/// Appends the flows that follow one that has just been delivered, at this time or later.
+pub type Following<'a> = &'a mut dyn FnMut(&FlowSpec, Time, &mut Vec<FlowSpec>);
+
 /// Runs `flows`, in order of start, each over the links that `route` appends.
 pub fn run(
     ideal: &dyn Ideal,
     setup: IdealSetup<'_>,
     flows: impl IntoIterator<Item = FlowSpec>,
+    route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
+) -> IdealOutcome {
+    run_dependent(ideal, setup, flows, None, route)
+}
+
+/// Runs `flows` like [`run`], and flows that follow others.
+pub fn run_dependent(
+    ideal: &dyn Ideal,
+    setup: IdealSetup<'_>,
+    flows: impl IntoIterator<Item = FlowSpec>,
+    mut following: Option<Following<'_>>,
     mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
 ) -> IdealOutcome {
-    let mut run = FluidRun::new(setup, ideal.scheduler(setup.graph.links.len()));
-    for spec in flows.into_iter().take_while(|spec| spec.start < setup.limit) {
-        run.serve_until(picoseconds(spec.start));
+    let mut run =
+        FluidRun::new(setup, ideal.scheduler(setup.graph.links.len()), following.is_some());
+    let mut flows = flows.into_iter().peekable();
+    let mut next = Vec::new();
+    // Flows that follow others and have not started, by start and number.
+    let mut pending: BTreeMap<(Time, u64), FlowSpec> = BTreeMap::new();
+    loop {
+        let first = pending.first_key_value().map_or(Time::NEVER, |((start, _), _)| *start);
+        let start = flows.peek().map_or(Time::NEVER, |spec| spec.start).min(first);
+        let until = start.min(setup.limit);
+        if let Some((delivered, now)) = run.serve_until(until) {
+            if let Some(following) = &mut following {
+                following(&delivered, now, &mut next);
+            }
+            pending.extend(next.drain(..).map(|spec| ((spec.start, spec.id), spec)));
+            continue;
+        }
+        if start >= setup.limit || setup.watch.is_stopped() {
+            return run.close();
+        }
+        let own = flows.next_if(|spec| spec.start == start);
+        let spec = own.or_else(|| pending.pop_first().map(|(_, spec)| spec));
+        let Some(spec) = spec else { return run.close() };
         run.admit(spec, &mut route);
     }
-    run.serve_until(picoseconds(setup.limit));
-    run.close()
 }

@@ -42,16 +42,6 @@ fn check_classes<'a>(
     Err(Problem::new(field, message))
 }
 
-/// Checks that no flow waits for another: ideals and traces need every start time beforehand.
-pub(super) fn check_independent(flows: &FlowStream, subject: &str) -> Result<(), Problem> {
-    if flows.dependencies.is_some() {
-        let message =
-            format!("{subject} only flows that start by themselves, but here some follow others");
-        return Err(Problem::new("workload", message));
-    }
-    Ok(())
-}
-
 /// Parts of a network that all its ports share.
 struct NetworkParts {
     traffic: TrafficClasses,
@@ -108,9 +98,6 @@ impl Scenario {
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
         let flows =
             self.workload.generate(&context).map_err(|problem| problem.within("workload"))?;
-        if matches!(self.model, Model::Ideal(_)) {
-            check_independent(&flows, "an ideal takes")?;
-        }
         let classes = &flows.classes;
         check_classes("transports", self.transports.keys().map(String::as_str), classes)?;
         check_classes("traffic_classes", self.traffic_classes.keys().map(String::as_str), classes)?;

@@ -1,6 +1,6 @@
 //! Execution of a run: by the packet simulator, on one thread or several, or by an ideal.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
@@ -11,7 +11,6 @@ use crate::model::graph::{Graph, LinkId};
 use crate::network::routes::Routes;
 use crate::record::{Chains, FlowColumns, Recorder, Samples};
 use crate::run::Results;
-use crate::run::build::check_independent;
 use crate::run::scenario::{Model, Scenario};
 use crate::run::summary::Execution;
 use crate::schedule::Partition;
@@ -78,7 +77,12 @@ impl Scenario {
     pub(super) fn trace_on(&self, graph: &Graph) -> Result<(FlowColumns, Vec<String>), Problem> {
         let flows = self.flows(graph)?;
         self.check_link_loads(graph)?;
-        check_independent(&flows, "a trace holds")?;
+        if flows.dependencies.is_some() {
+            // A trace needs every start time beforehand.
+            let message =
+                "a trace holds only flows that start by themselves, but here some follow others";
+            return Err(Problem::new("workload", message));
+        }
         let mut columns = FlowColumns::default();
         for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {
             columns.push(&initial_record(spec));
@@ -135,7 +139,8 @@ impl Scenario {
         ideal: &dyn Ideal,
         control: &RunControl,
     ) -> Result<Results, Problem> {
-        let FlowStream { flows, load, classes, .. } = self.flows(graph)?;
+        let FlowStream { flows, load, classes, mut dependencies, .. } = self.flows(graph)?;
+        let has_dependencies = dependencies.is_some();
         let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
         let interval = self.measured_interval(graph)?.configured();
         let setting = IdealSetup {
@@ -151,13 +156,28 @@ impl Scenario {
             routes.release(route);
         };
         let flows = flows.take_while(|_| !control.is_stopped());
-        let outcome = ideal::run(ideal, setting, flows, append_route);
+        let mut follow = dependencies.as_deref_mut().map(|dependencies| {
+            |delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>| {
+                dependencies.on_delivery(delivered, now, next);
+                dependencies.on_sent(delivered, now, next);
+            }
+        });
+        let following: Option<ideal::Following<'_>> = match &mut follow {
+            Some(follow) => Some(follow),
+            None => None,
+        };
+        let outcome = ideal::run_dependent(ideal, setting, flows, following, append_route);
         control.poll(Progress::default)?;
         let mut flows = FlowColumns::default();
         outcome.records.iter().for_each(|record| flows.push(record));
+        flows.sort();
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
         let elapsed = outcome.end.since(Time::ZERO);
         let of_ideal = ideal.warning(graph, &outcome.link_bytes, elapsed);
+        if has_dependencies {
+            // The ideal decides when dependent flows start.
+            summary["realised_load"] = Value::Null;
+        }
         let of_workload =
             self.overload_warning(graph).into_iter().chain(self.empty_start_warning());
         summary["warnings"] = of_workload.chain(of_ideal).collect();

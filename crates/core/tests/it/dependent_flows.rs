@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::common::{at_once, run, run_with_all_engines, try_run, with};
+use sojourn_core::ideal::models;
+use sojourn_core::run::Results;
+
+use crate::common::{at_once, run, run_with_all_engines, with};
 
 fn trace(rows: &str) -> Value {
     let text = format!("start_s,source,target,size_bytes,after\n{rows}");
@@ -58,11 +61,33 @@ fn all_engines_agree_on_flows_that_follow_others() {
 }
 
 #[test]
-fn an_ideal_refuses_flows_that_follow_others() {
+fn under_every_ideal_a_flow_starts_when_those_before_it_are_delivered() {
+    // A packet takes 1 ms and the link 1 ms; the two first flows go out together from one host.
+    for model in models::Config::NAMES {
+        let scenario = json!({
+            "topology": { "kind": "star", "hosts": 4, "rate": "8 Mbps", "delay": "0.5 ms" },
+            "packet": { "payload": "960 B", "header": "40 B" }, "model": model,
+            "workload": trace("0,0,1,960,\n0.001,1,2,960,0\n0,2,3,960,1+0.002\n"),
+        });
+        let Results { flows, summary, .. } = run(&scenario);
+        assert_eq!(summary["counts"]["finished"], json!(3), "{model}");
+        let starts: Vec<f64> = flows.start_s.iter().map(|start| (start * 1e9).round()).collect();
+        // Two links and a switch: 3 ms, as each flow is alone.
+        assert_eq!(starts, [0.0, 4e6, 9e6], "{model}");
+    }
+}
+
+#[test]
+fn an_ideal_serves_followers_beside_other_flows() {
+    // A byte takes 1 us. Flow 1 shares host 0's link from 1 to 3 ms, when flow 2 has the link of host 2
+    // alone; flow 0 ends at 4 ms, and flow 3 follows it.
     let scenario = json!({
-        "topology": { "kind": "star", "hosts": 3 }, "model": "max_min",
-        "workload": trace("0,0,1,960,\n0,0,2,960,0\n"),
+        "topology": { "kind": "link", "rate": "8 Mbps", "delay": "0 ns" },
+        "packet": { "payload": "1000 B", "header": "0 B" }, "model": "max_min",
+        "workload": trace("0,0,1,3000,\n0.001,0,1,1000,\n0,1,0,1000,1\n0,0,1,1000,0 2\n"),
     });
-    let problem = try_run(&scenario).unwrap_err();
-    assert!(problem.starts_with("workload: an ideal takes only flows that start by"), "{problem}");
+    let flows = run(&scenario).flows;
+    let ends: Vec<f64> = flows.start_s.iter().zip(&flows.fct_s).map(|(s, fct)| s + fct).collect();
+    let expected = [0.004, 0.003, 0.004, 0.005];
+    assert!(ends.iter().zip(expected).all(|(end, at)| (end - at).abs() < 1e-11), "{ends:?}");
 }

@@ -180,7 +180,6 @@ fn traffic_and_files() -> Vec<Value> {
         calls(&json!({})),
         calls(&json!({ "load": 0.5, "think": "1 us" })),
         calls(&json!({ "outstanding": 0 })),
-        replaced(calls(&json!({ "load": 0.5 })), json!({ "model": "max_min" })),
         json!({ "workload": { "kind": "storage", "reads": 1.5, "pattern": { "outstanding": 1 } } }),
         // Loads and sizes.
         poisson(json!({ "load": 0 })),
