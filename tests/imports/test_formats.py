@@ -8,6 +8,7 @@ import pytest
 
 import sojourn
 from imports.conftest import Convert
+from imports.test_goal import RING
 from imports.test_hpcc import FLOWS, TOPOLOGY
 from imports.test_htsim import MATRIX, THREE_TIERS, TWO_TIERS
 from imports.test_sizes import THREE_COLUMNS
@@ -24,6 +25,7 @@ SAMPLES = {
     "htsim-matrix": [MATRIX],
     "sizes": ["200\n100 0.5\n300 1\n", "40 0\n40 50\n200 100\n", THREE_COLUMNS],
     "mahimahi": ["0\n0\n2\n5\n", "3\n"],
+    "goal": [RING],
     "pensieve": [PENSIEVE, "0 0.5\n1 0.25\n"],
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sojourn._core import ScenarioError
 from sojourn.base.messages import did_you_mean
-from sojourn.imports import hpcc, htsim, sizes, traces
+from sojourn.imports import goal, hpcc, htsim, sizes, traces
 from sojourn.imports.document import Document
 from sojourn.imports.parts import Options, Part
 
@@ -35,6 +35,7 @@ FORMATS = (
     Format("hpcc-flows", hpcc.FLOWS_SHAPE, hpcc.is_flows, hpcc.read_flows),
     Format("mahimahi", traces.MAHIMAHI_SHAPE, traces.is_mahimahi, traces.read_mahimahi),
     Format("sizes", sizes.SHAPE, sizes.is_sizes, sizes.read),
+    Format("goal", goal.SHAPE, goal.is_goal, goal.read),
     Format("pensieve", traces.PENSIEVE_SHAPE, traces.is_pensieve, traces.read_pensieve),
 )
 """Formats in the order in which they are tried."""

@@ -48,6 +48,10 @@ class Flow:
     """Flows, by their index in the list, after which this one starts; `start` is then 0."""
     after_count: int = 0
     """Number of these flows that must have ended."""
+    delays: tuple[int, ...] = ()
+    """Picoseconds after the ends of these flows; empty if all are 0."""
+    earliest: int = 0
+    """Time of the run in picoseconds before which a flow with `after` does not start."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Scenario of imported parts, in the documented formats, with all assumptions as comments."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +9,7 @@ from typing import TypeVar
 from sojourn._core import ScenarioError
 from sojourn.imports import formats
 from sojourn.imports.document import Document
-from sojourn.imports.parts import Flows, Network, Options, Part, Rates, Sizes
+from sojourn.imports.parts import Flow, Flows, Network, Options, Part, Rates, Sizes
 from sojourn.imports.quantities import format_rate, format_time, seconds
 from sojourn.scenario import encoding
 
@@ -200,7 +200,7 @@ class _Builder:
             ends = [self._host(flow.source), self._host(flow.target)]
             row = [seconds(flow.start), *ends, str(flow.size)]
             row += [f"priority{flow.priority}" if flow.priority else ""] * has_class
-            row += [" ".join(map(str, flow.after))] * has_after
+            row += [" ".join(_after(flow))] * has_after
             row += [str(flow.after_count or "")] * has_count
             rows.append(",".join(row))
         return "\n".join(rows) + "\n"
@@ -221,6 +221,14 @@ class _Builder:
             quoted = link.replace("\\", "\\\\").replace('"', '\\"')
             entries.append(f'{{ link = "{_printable(quoted)}", file = "{file}" }}')
         return f"[{', '.join(entries)}]"
+
+
+def _after(flow: Flow) -> Iterator[str]:
+    """Yield the words of the column `after`."""
+    for number, delay in zip(flow.after, flow.delays or [0] * len(flow.after), strict=True):
+        yield f"{number}+{seconds(delay)}" if delay else str(number)
+    if flow.earliest:
+        yield f"+{seconds(flow.earliest)}"
 
 
 def _links(network: Network) -> str:
