@@ -59,7 +59,7 @@ def read_json(file: Path, form: type[T], most: int = files.MAX_DATA_BYTES) -> T:
 
 @dataclass(frozen=True)
 class Column:
-    """Allowed values of a column of numbers."""
+    """Allowed values of a column of numbers or texts."""
 
     minimum: float = 0.0
     maximum: float = 1e15
@@ -68,6 +68,7 @@ class Column:
     """If true, a cell may be empty."""
     is_required: bool = True
     """If true, the column is mandatory."""
+    is_text: bool = False
 
     def __str__(self) -> str:
         """Return the allowed values in words."""
@@ -75,7 +76,7 @@ class Column:
         return f"{kind} from {self.minimum:g} to {self.maximum:g}"
 
 
-TEXT = Column()
+TEXT = Column(is_text=True)
 """Column of non-empty texts."""
 
 Columns = Mapping[str, Column]
@@ -121,11 +122,11 @@ def _conforming(file: Path, columns: Columns, table: pl.DataFrame) -> pl.DataFra
 
 def _column(file: Path, cells: pl.Series, column: Column) -> pl.Series:
     """Return a column of texts, integers or floats; raise `FileError` for the first wrong cell."""
-    allowed = "a text" if column is TEXT else str(column)
+    allowed = "a text" if column.is_text else str(column)
     if not (cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Null)):
         raise FileError(f"{file}: {cells.name}: must be {allowed}, not {cells.dtype}")
-    if column is TEXT:
-        values, wrong = cells.cast(pl.String), cells.is_null()
+    if column.is_text:
+        values, wrong = cells.cast(pl.String), cells.is_null() & (not column.can_be_empty)
     else:
         values = cells.cast(pl.Float64, strict=False)
         is_valid = values.is_between(column.minimum, column.maximum)

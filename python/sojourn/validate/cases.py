@@ -11,8 +11,8 @@ A folder contains the results of the reference and `cases.toml`, which describes
   and `factor.retransmits` bound the ratios of counts. `like` names a run (`run`, or `case.run`)
   whose table the run changes.
 * `flows` names a Parquet file with one row per flow: `start_us`; `packets` or `bytes`; optionally
-  `source` and `target`; and the reference's completion times in microseconds in columns named after
-  runs.
+  `source` and `target`, and `after` and `after_count` as in traces; and the reference's completion
+  times in microseconds in columns named after runs.
 * `measured_s` is the period of the arrivals of measured flows, and `end_s` the end of the run.
   `quick` may give other values of both for a short run, which is compared flow by flow.
 * Completion times end at the receiver, or with `until = "acked"` at the sender. They are in
@@ -330,7 +330,8 @@ def _read_flows(folder: Path, case: CaseTable) -> pl.DataFrame | None:
     flows = read_parquet(file, FLOWS_COLUMNS | run_columns)
     if ("packets" in flows.columns) == ("bytes" in flows.columns):
         raise FileError(f"{file}: must have either the column `packets` or the column `bytes`")
-    if not flows["start_us"].is_sorted():
+    by_themselves = pl.col("after").is_null() if "after" in flows.columns else pl.lit(True)
+    if not flows.filter(by_themselves)["start_us"].is_sorted():
         raise FileError(f"{file}: start_us: rows must be in ascending order")
     return flows
 
@@ -416,5 +417,6 @@ def _trace(flows: pl.DataFrame) -> str:
     ]
     start = pl.col("start_us").cast(pl.Float64) / 1e6
     size = pl.col("bytes").alias("size_bytes")
-    table = flows.select(start.alias("start_s"), *ends, size)
+    after = [name for name in ("after", "after_count") if name in flows.columns]
+    table = flows.select(start.alias("start_s"), *ends, size, *after)
     return table.write_csv(float_precision=9)

@@ -184,5 +184,7 @@ FLOWS_COLUMNS = {
     "bytes": Column(1, 1e15, is_integer=True, is_required=False),
     **dict.fromkeys(("source", "target"), Column(0, 1e9, is_integer=True, is_required=False)),
     "alone_us": Column(1e-6, is_required=False),
+    "after": Column(is_text=True, can_be_empty=True, is_required=False),
+    "after_count": Column(1, 1e9, is_integer=True, can_be_empty=True, is_required=False),
 }
 """Columns of the Parquet file, without the reference's completion times by run."""
