@@ -162,8 +162,9 @@ def _counter(counters: Mapping[str, Any], name: str, show: Callable[[float], str
 def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
     names = ["drops", "marks", "pauses", "retransmits", "timeouts"]
-    # Losses are rare, those of random losses and of failed links, and few queues trim.
-    names += [name for name in ("losses", "trims") if counts.get(name)]
+    # Losses are rare, those of random losses and of failed links, few queues trim, and few routings
+    # reorder packets.
+    names += [name for name in ("losses", "trims", "reordered") if counts.get(name)]
     tally = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
     kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
     took = result.summary[f"{kind}_seconds"]

@@ -252,6 +252,7 @@ impl<'a> FluidRun<'a> {
             retransmits: 0,
             timeouts: 0,
             lost: Some(0),
+            reordering: Some(flow::Reordering::default()),
             spec,
         });
     }

@@ -130,4 +130,16 @@ pub struct FlowRecord {
     /// Packets of the flow, in both directions, that the network lost; `None` on a persistent connection,
     /// whose packets several flows share.
     pub lost: Option<u32>,
+    /// Order in which data packets arrived; `None` on a persistent connection and with an external stack.
+    pub reordering: Option<Reordering>,
+}
+
+/// Data packets that arrived later than packets sent after them (RFC 4737 §3); retransmissions and
+/// duplicates do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reordering {
+    /// Number of these packets.
+    pub packets: u32,
+    /// Largest number of segments from one of them to the highest that had arrived before.
+    pub extent: u32,
 }

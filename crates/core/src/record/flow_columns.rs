@@ -125,6 +125,16 @@ columns! {
     /// Packets of the flow, in both directions, that queues dropped or links lost; absent for flows on a
     /// persistent connection, which share its packets.
     lost_packets: f64 or NAN = |record: &FlowRecord| record.lost.map_or(f64::NAN, f64::from);
+    /// Data packets that arrived later than packets sent after them, without retransmissions (RFC 4737 §3);
+    /// absent for flows on a persistent connection.
+    reordered_packets: f64 or NAN = |record: &FlowRecord| {
+        record.reordering.map_or(f64::NAN, |reordering| f64::from(reordering.packets))
+    };
+    /// Largest number of packets from a reordered one to the highest that had arrived before; absent for
+    /// flows on a persistent connection.
+    reordering_extent: f64 or NAN = |record: &FlowRecord| {
+        record.reordering.map_or(f64::NAN, |reordering| f64::from(reordering.extent))
+    };
 }
 
 /// Returns true if a column declares a value for absent ones.
@@ -202,7 +212,7 @@ pub(super) fn reorder<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
 mod tests {
     use super::*;
     use crate::base::units::Time;
-    use crate::model::flow::FlowSpec;
+    use crate::model::flow::{FlowSpec, Reordering};
 
     /// A record of a flow of 1000 bytes whose FCT is twice its ideal FCT.
     fn record(id: u64) -> FlowRecord {
@@ -230,6 +240,7 @@ mod tests {
             retransmits: 4,
             timeouts: 5,
             lost: Some(6),
+            reordering: Some(Reordering { packets: 7, extent: 8 }),
         }
     }
 
@@ -281,7 +292,7 @@ mod tests {
         }
         assert_eq!(width, FlowColumns::BYTES_PER_FLOW);
         assert_eq!(names.len(), row.len());
-        let latency = row.remove(row.len() - 2);
+        let latency = row.remove(row.len() - 4);
         assert_eq!(latency.0, "latency_s");
         assert!((latency.1 - 24e-6).abs() < 1e-12);
         let (absent, row): (Vec<_>, Vec<_>) =
@@ -305,6 +316,8 @@ mod tests {
             ("delivered_bytes", 1000.0),
             ("outcome", 0.0),
             ("lost_packets", 6.0),
+            ("reordered_packets", 7.0),
+            ("reordering_extent", 8.0),
         ];
         assert_eq!(row, expected);
     }

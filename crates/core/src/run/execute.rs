@@ -226,5 +226,6 @@ fn initial_record(spec: FlowSpec) -> FlowRecord {
         retransmits: 0,
         timeouts: 0,
         lost: Some(0),
+        reordering: None,
     }
 }

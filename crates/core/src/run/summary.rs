@@ -125,6 +125,7 @@ impl Scenario {
         stuck: &[String],
     ) -> Value {
         let sum = |column: &[u32]| column.iter().map(|count| u64::from(*count)).sum::<u64>();
+        let reordered = flows.reordered_packets.iter().filter(|count| !count.is_nan());
         json!({
             "version": VERSION,
             "seed": self.seed,
@@ -144,6 +145,7 @@ impl Scenario {
                 "terminated": flows.count(Outcome::Terminated),
                 "retransmits": sum(&flows.retransmits),
                 "timeouts": sum(&flows.timeouts),
+                "reordered": reordered.sum::<f64>() as u64,
             },
             "stuck": stuck,
         })

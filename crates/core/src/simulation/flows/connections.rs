@@ -317,6 +317,7 @@ impl Simulation<'_> {
                 delivered: spec.size.unwrap_or_default(),
                 counts,
                 lost: None,
+                reordering: None,
                 spec,
             });
         }
@@ -377,6 +378,7 @@ impl Simulation<'_> {
                 delivered: Bytes(of_flow),
                 counts,
                 lost: None,
+                reordering: None,
                 spec,
             });
         }

@@ -8,7 +8,7 @@ use super::connections::StreamFlows;
 use super::table::ChunkedTable;
 use crate::base::units::Time;
 use crate::breakdown::Completion;
-use crate::model::flow::FlowSpec;
+use crate::model::flow::{FlowSpec, Reordering};
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
 use crate::record::gauges::GaugeLog;
@@ -112,6 +112,8 @@ pub(in crate::simulation) struct ReceiverState {
     pub(in crate::simulation) is_idle: bool,
     pub(in crate::simulation) delivered: u64,
     pub(in crate::simulation) completed_at: Time,
+    /// Order of arrivals, unless an external stack receives.
+    pub(in crate::simulation) reordering: Option<Reordering>,
 }
 
 /// State of a receiver at the end of its flow.
@@ -163,6 +165,7 @@ impl ReceiverEnd {
             is_idle: self.next_timer() == Time::NEVER,
             delivered: self.delivered,
             completed_at: self.completed_at,
+            reordering: self.external_stack.is_none().then_some(self.receiver.reordering),
         }
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::ends::ReceiverFinal;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::breakdown::chain::ChainInterval;
-use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::model::flow::{FlowRecord, FlowSpec, Outcome, Reordering};
 use crate::model::graph::LinkId;
 use crate::model::ideal_fct::IdealFct;
 use crate::model::packet::FlowNumber;
@@ -31,6 +31,8 @@ pub(in crate::simulation) struct EndedFlow {
     pub(in crate::simulation) counts: (u32, u32),
     /// Packets that the network lost; `None` on a persistent connection.
     pub(in crate::simulation) lost: Option<u32>,
+    /// Order of arrivals; `None` on a persistent connection and with an external stack.
+    pub(in crate::simulation) reordering: Option<Reordering>,
 }
 
 impl Simulation<'_> {
@@ -159,7 +161,18 @@ impl Simulation<'_> {
             .map_or_else(of_sender, |end| end.retransmits_and_timeouts());
         let delivered = Bytes(receiver.delivered);
         let lost = Some(shared.lost as u32);
-        self.record(EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts, lost });
+        let reordering = receiver.reordering;
+        self.record(EndedFlow {
+            spec,
+            outcome,
+            completed,
+            acked,
+            ideal,
+            delivered,
+            counts,
+            lost,
+            reordering,
+        });
     }
 
     /// Adds a flow that has ended, or the run, to the selection of recorded flows, if it is a candidate.
@@ -210,7 +223,17 @@ impl Simulation<'_> {
 
     /// Records a flow.
     pub(in crate::simulation) fn record(&mut self, flow: EndedFlow) {
-        let EndedFlow { spec, outcome, completed, acked, ideal, delivered, counts, lost } = flow;
+        let EndedFlow {
+            spec,
+            outcome,
+            completed,
+            acked,
+            ideal,
+            delivered,
+            counts,
+            lost,
+            reordering,
+        } = flow;
         let (retransmits, timeouts) = counts;
         self.recorder.records.push(&FlowRecord {
             outcome,
@@ -221,6 +244,7 @@ impl Simulation<'_> {
             retransmits,
             timeouts,
             lost,
+            reordering,
             spec,
         });
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::recent_blocks::RecentBlocks;
 use crate::base::units::Time;
+use crate::model::flow::Reordering;
 use crate::model::packet::{AckOptions, Flags, Header, Kind, Packet};
 use crate::transport::recovery::segment_set::SegmentSet;
 use crate::transport::{MarkFeedback, Mechanism, Recovery};
@@ -84,6 +85,10 @@ pub struct Receiver {
     /// Time when the next CNP is allowed, or when the clock of periodic CNPs started; [`Time::NEVER`] before
     /// the first mark or packet.
     notification_clock: Time,
+    /// Order of arrivals.
+    pub reordering: Reordering,
+    /// The highest segment that arrived beyond a gap, and when it was sent.
+    highest: (u32, Time),
 }
 
 impl Receiver {
@@ -103,6 +108,8 @@ impl Receiver {
             mark_count: 0,
             notification_clock: Time::NEVER,
             notification_due: Time::NEVER,
+            reordering: Reordering::default(),
+            highest: (0, Time::ZERO),
         }
     }
 
@@ -124,9 +131,11 @@ impl Receiver {
             Ordering::Less => (false, Some(self.acknowledge(packet, self.duplicate_block(packet)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
             Ordering::Greater if self.mechanism.reliability.recovery == Recovery::GoBackN => {
+                self.note_order(packet);
                 (false, self.nack(now, packet))
             }
             Ordering::Greater => {
+                self.note_order(packet);
                 let is_new = self.out_of_order.insert(packet.sequence, packet.sequence + 1) > 0;
                 let range = || self.out_of_order.range_of(packet.sequence).unwrap_or_default();
                 let block = if is_new { range() } else { self.duplicate_block(packet) };
@@ -143,6 +152,9 @@ impl Receiver {
     #[inline]
     fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Acknowledgement> {
         let had_gap = !self.out_of_order.is_empty();
+        if had_gap || self.nacked_at < Time::NEVER {
+            self.note_order(packet);
+        }
         self.expected += 1;
         self.nacked_at = Time::NEVER;
         if let Some((_, to)) = self.out_of_order.range_of(self.expected) {
@@ -159,6 +171,19 @@ impl Receiver {
                 None
             }
             _ => (wants_ack || had_gap).then(|| self.acknowledge(packet, self.delayed_block())),
+        }
+    }
+
+    /// Counts a segment beyond or at a gap, if it was sent before a higher one that has arrived. A
+    /// retransmission was sent after that.
+    fn note_order(&mut self, packet: &Packet) {
+        let (highest, sent_at) = self.highest;
+        if packet.sequence > highest {
+            self.highest = (packet.sequence, packet.sent_at);
+        } else if packet.sequence < highest && packet.sent_at <= sent_at {
+            let Reordering { packets, extent } = &mut self.reordering;
+            *packets += 1;
+            *extent = (*extent).max(highest - packet.sequence);
         }
     }
 

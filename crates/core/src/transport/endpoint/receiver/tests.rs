@@ -227,3 +227,20 @@ fn go_back_n_discards_out_of_order_segments_and_sends_one_nack() {
     assert_eq!(ack_of(&mut receiver, 100, 3), None);
     assert_eq!(ack_of(&mut receiver, 100, 1), Some((2, (0, 0))), "2 and 3 were discarded");
 }
+
+#[test]
+fn packets_that_others_have_overtaken_are_counted_and_retransmissions_are_not() {
+    let mut receiver = Receiver::new(&mechanism(None));
+    let mut receive = |sent_ms: u64, sequence: u32| {
+        let packet = data(&mechanism(None), sent_ms + 50, sequence, Flags::NONE);
+        receiver.on_data(at(sent_ms + 50), &packet);
+        (receiver.reordering.packets, receiver.reordering.extent)
+    };
+    // Segments 0 to 5 are sent in one burst: 3 overtakes 1 and 2, which arrive in order.
+    assert_eq!([0, 3, 1, 2].map(|sequence| receive(0, sequence)), [(0, 0), (0, 0), (1, 2), (2, 2)]);
+    // 4 is lost, and retransmitted after 5 and 6. A copy of a segment does not count.
+    assert_eq!([5, 6].map(|sequence| receive(0, sequence)), [(2, 2); 2]);
+    assert_eq!([receive(200, 4), receive(200, 7), receive(200, 5)], [(2, 2); 3]);
+    // 8 is overtaken by 12, and by others after it.
+    assert_eq!([9, 12, 8, 10].map(|sequence| receive(300, sequence))[2..], [(3, 4), (4, 4)]);
+}
