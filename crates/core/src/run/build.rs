@@ -65,6 +65,7 @@ impl Scenario {
     pub(super) fn graph(&self) -> Result<Graph, Problem> {
         let mut graph =
             self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
+        graph.degrade(&self.degraded_links).map_err(|problem| problem.within("degraded_links"))?;
         graph.follow_all(&self.rate_traces).map_err(|problem| problem.within("rate_traces"))?;
         if matches!(self.model, Model::Ideal(_))
             && let Some(link) =

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::schema::{CatalogueEntry, Parameter, own_fields, table_entry};
 use crate::ideal::models;
-use crate::model::graph::Failure;
+use crate::model::graph::{DegradedLinks, Failure};
 use crate::model::host_clock;
 use crate::model::packet::Format;
 use crate::network::switch::config as switch_config;
@@ -34,6 +34,10 @@ pub fn catalogue() -> Value {
         ),
         ("host", vec![whole_table::<host_clock::Config>("host", host_clock::Config::ABOUT)]),
         ("rtt_noise", host_clock::noise::Config::catalogue()),
+        (
+            "degraded_links",
+            vec![whole_table::<DegradedLinks>("degraded_links", DegradedLinks::ABOUT)],
+        ),
         ("failures", vec![whole_table::<Failure>("failures", Failure::ABOUT)]),
         ("packet", vec![whole_table::<Format>("packet", Format::ABOUT)]),
         ("samples", vec![whole_table::<record::Config>("samples", record::Config::ABOUT)]),

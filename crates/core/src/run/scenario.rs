@@ -11,7 +11,7 @@ use crate::base::schema::{
 };
 use crate::base::units::{Duration, Time};
 use crate::ideal::models;
-use crate::model::graph::{Extent, Failure, LinkTrace};
+use crate::model::graph::{DegradedLinks, Extent, Failure, LinkTrace};
 use crate::model::host_clock;
 use crate::model::packet::Format;
 use crate::network::routes::Routing;
@@ -141,6 +141,8 @@ crate::parameters! {
         pub routing: Routing = Routing::FlowHash;
         /// Rates of links over time, in any topology and direction.
         pub rate_traces: Vec<LinkTrace> = Vec::new();
+        /// Links with less than their rate in the topology.
+        pub degraded_links: Vec<DegradedLinks> = Vec::new();
         /// Failures of cables, and their repair.
         pub failures: Vec<Failure> = Vec::new();
         /// Delay after which routes avoid a failed cable, and use a repaired one again. The default is the

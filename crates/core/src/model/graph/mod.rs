@@ -1,5 +1,6 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+mod degraded;
 mod delay_trace;
 mod extent;
 mod failures;
@@ -8,6 +9,7 @@ mod loss;
 mod paths;
 mod rate_trace;
 
+pub use self::degraded::DegradedLinks;
 pub use self::delay_trace::DelayTrace;
 pub use self::extent::Extent;
 pub use self::failures::{Change, Failure, LinkState};

@@ -1,0 +1,120 @@
+//! Links with less than their rate in the topology.
+
+use super::{Graph, Link, LinkId};
+use crate::base::schema::{Problem, did_you_mean, positive_fraction};
+use crate::base::units::Rate;
+
+crate::parameters! {
+    /// Lower rate of a link, or of all links of a switch, during the whole run.
+    ///
+    /// Routes do not change, and loads refer to the rates in the topology. Queues whose capacities and
+    /// thresholds are times or bandwidth-delay products shrink with the rate.
+    pub struct DegradedLinks {
+        /// Link, by name: `leaf0->spine1`. The other direction is a link of its own. If several links join
+        /// the two nodes in this direction, each has the lower rate.
+        pub link: Option<String> = None;
+        /// Switch, by name, all of whose links have the lower rate, in both directions; instead of `link`.
+        pub switch: Option<String> = None;
+        /// Share of the rate that is left.
+        pub share: f64, where positive_fraction;
+    }
+    check |degraded| {
+        match (&degraded.link, &degraded.switch) {
+            (Some(_), Some(_)) => {
+                Err(Problem::new("switch", "must be omitted: `link` already names the links"))
+            }
+            (None, None) => Err(Problem::new("link", "missing; give a `link` or a `switch`")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Graph {
+    /// Lowers the rates of links. A link that several entries name has the product of their shares.
+    pub(crate) fn degrade(&mut self, degraded: &[DegradedLinks]) -> Result<(), Problem> {
+        for (number, entry) in degraded.iter().enumerate() {
+            let links = self.links_of(entry);
+            let links = links.map_err(|problem| problem.within(&format!("[{number}]")))?;
+            for id in links {
+                let Link { rate, .. } = &mut self.links[id as usize];
+                *rate = Rate(((rate.0 as f64 * entry.share).round() as u64).max(1));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the links that an entry names.
+    fn links_of(&self, entry: &DegradedLinks) -> Result<Vec<LinkId>, Problem> {
+        let all = || 0..self.links.len() as LinkId;
+        if let Some(name) = &entry.link {
+            let links: Vec<LinkId> = all().filter(|id| self.link_name(*id) == *name).collect();
+            if !links.is_empty() {
+                return Ok(links);
+            }
+            let names: Vec<String> = all().map(|id| self.link_name(id)).collect();
+            let hint = did_you_mean(name, names.iter().map(String::as_str));
+            let message = format!("there is no link `{name}`{hint} (links are named `from->to`)");
+            return Err(Problem::new("link", message));
+        }
+        let name = entry.switch.as_deref().unwrap_or_default();
+        let switches = || (0..).zip(&self.nodes).filter(|(_, node)| !node.is_host);
+        let Some((switch, _)) = switches().find(|(_, node)| node.name == name) else {
+            let hint = did_you_mean(name, switches().map(|(_, node)| node.name.as_str()));
+            return Err(Problem::new("switch", format!("there is no switch `{name}`{hint}")));
+        };
+        let is_of_switch = |id: &LinkId| {
+            let link = &self.links[*id as usize];
+            link.from == switch || link.to == switch
+        };
+        Ok(all().filter(is_of_switch).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::topology;
+    use serde_json::{Value, json};
+
+    fn degrade(degraded: &Value) -> Result<Graph, Problem> {
+        let topology = json!({ "kind": "leaf_spine", "leaves": 2, "spines": 2 });
+        let mut graph = topology::Config::read(&topology).unwrap().graph(1).unwrap();
+        graph.degrade(&Vec::<DegradedLinks>::read(degraded)?)?;
+        Ok(graph)
+    }
+
+    /// Returns the links between leaves and spines at 10 Gb/s; their rate in the topology is 40 Gb/s.
+    fn slow(degraded: &Value) -> Vec<String> {
+        let graph = degrade(degraded).unwrap();
+        let ids = 0..graph.links.len() as LinkId;
+        let names = ids.map(|id| (graph.links[id as usize].rate, graph.link_name(id)));
+        let is_slow =
+            |(rate, name): &(Rate, String)| *rate == Rate::from_gbps(10) && name.contains("spine");
+        names.filter(is_slow).map(|(_, name)| name).collect()
+    }
+
+    #[test]
+    fn a_link_is_one_direction_and_a_switch_has_all_its_links() {
+        assert_eq!(slow(&json!([{ "link": "leaf1->spine0", "share": 0.25 }])), ["leaf1->spine0"]);
+        let of_spine = ["leaf0->spine1", "spine1->leaf0", "leaf1->spine1", "spine1->leaf1"];
+        assert_eq!(slow(&json!([{ "switch": "spine1", "share": 0.25 }])), of_spine);
+        let half = json!({ "link": "leaf0->spine1", "share": 0.5 });
+        assert_eq!(slow(&json!([half, half])), ["leaf0->spine1"], "the product of both");
+    }
+
+    #[test]
+    fn errors_name_the_entry_and_what_is_allowed() {
+        let error = |degraded: Value| degrade(&degraded).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                error(json!([{ "share": 0.5 }])),
+                error(json!([{ "switch": "spine0", "link": "leaf0->spine0", "share": 0.5 }])),
+                error(json!([{ "switch": "spine0", "share": 1.5 }])),
+                error(json!([{ "switch": "spine0", "share": 0.5 }, { "switch": "spin1", "share": 0.5 }])),
+                error(json!([{ "link": "leaf0-spine0", "share": 0.5 }])),
+            ]
+            .join("\n")
+        );
+    }
+}
