@@ -6,6 +6,7 @@
 pub mod base;
 pub mod breakdown;
 pub mod ideal;
+pub mod load_balancing;
 pub mod model;
 pub mod network;
 pub mod queueing;

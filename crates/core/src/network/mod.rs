@@ -4,8 +4,10 @@
 mod ack_options;
 pub mod breakdown;
 pub mod flow_table;
+pub mod forwarding;
 pub mod link;
 pub mod outbox;
+mod overlay;
 mod partition;
 pub mod port;
 pub mod routes;
@@ -22,9 +24,11 @@ use self::breakdown::hop_log::HopBegin;
 use self::breakdown::packet_log::{Fate, LossCause, PacketLog};
 use self::breakdown::packet_records::PacketRecords;
 use self::flow_table::{FlowTable, Slot};
+use self::forwarding::LoadBalancers;
 use self::link::transmitter::Transmission;
 use self::outbox::{Departure, Outbox, PacketLoss};
 use self::port::{Passing, Port, PortOutcome};
+use self::routes::tree::BRANCH;
 use self::routes::{END, Route, Routes};
 use self::switch::pause_timers::PauseTimers;
 use self::switch::shared_buffer::Buffers;
@@ -62,6 +66,8 @@ pub struct Network {
     /// Information for routers about the live flows, by slot. Empty without routers.
     flow_info: Vec<FlowInfo>,
     routes: Routes,
+    /// Load balancers, if switches choose next hops.
+    load_balancers: Option<Box<LoadBalancers>>,
     buffers: Option<Buffers>,
     traffic: TrafficClasses,
     /// Packets that pass data, and that shared buffers do not count.
@@ -108,6 +114,7 @@ impl Network {
             ports,
             from_host,
             routes,
+            load_balancers: None,
             buffers,
             traffic,
             passing,
@@ -125,6 +132,11 @@ impl Network {
     /// Logs packets in `log`, if there is one.
     pub fn keep_records(&mut self, log: Option<PacketLog>) {
         self.records = Some(Box::new(PacketRecords::new(log)));
+    }
+
+    /// Lets switches choose the next hops of packets with these load balancers, if there are any.
+    pub(crate) fn set_load_balancers(&mut self, load_balancers: Option<Box<LoadBalancers>>) {
+        self.load_balancers = load_balancers;
     }
 
     /// Returns all ports, by [`LinkId`].
@@ -313,15 +325,17 @@ impl Network {
             let flow_info = *self.flow_info(&packet);
             self.ports[link as usize ^ 1].on_ack_return(&mut packet, &flow_info, scheduler.now());
         }
-        match self.routes.link(packet.next_hop) {
-            END => Some(packet),
-            onward => {
-                if self.buffers.is_none() || self.admit(&packet, link, onward, scheduler) {
-                    self.enqueue(&mut packet, onward, scheduler);
-                }
-                None
+        let mut onward = self.routes.link(packet.next_hop);
+        if onward >= BRANCH {
+            if onward == END {
+                return Some(packet);
             }
+            onward = self.choose_next_hop(&mut packet, link, onward, scheduler.now());
         }
+        if self.buffers.is_none() || self.admit(&packet, link, onward, scheduler) {
+            self.enqueue(&mut packet, onward, scheduler);
+        }
+        None
     }
 
     /// Sends a packet from its host, whose port is the first of its route. Returns the time until
@@ -475,6 +489,9 @@ impl Network {
         }
         self.ack_options.take(packet);
         self.take_telemetry(packet);
+        if let Some(overlays) = self.overlays() {
+            overlays.take(packet, link);
+        }
     }
 
     /// Decides if a packet that has arrived at the end of a link is lost, and records its passage. Not

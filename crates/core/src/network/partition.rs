@@ -3,6 +3,7 @@
 use super::Network;
 use super::breakdown::packet_records::ExportedRecord;
 use super::link::transmitter::Flight;
+use super::overlay::OverlayRow;
 use super::routes::END;
 use crate::base::units::Time;
 use crate::model::graph::{Graph, LinkId, NodeId};
@@ -20,6 +21,8 @@ pub struct Shipment {
     options: Vec<AckOptions>,
     /// Telemetry of the packets that have any, in the same order.
     telemetry: Vec<TelemetryStack>,
+    /// Overlay headers of the packets that have one, in the same order.
+    overlays: Vec<OverlayRow>,
 }
 
 impl Network {
@@ -58,7 +61,8 @@ impl Network {
     /// Moves all packets whose transmission has started by `now` from a link into `shipment`. Returns
     /// the earliest of their arrivals and of the next overdue transmission.
     pub fn export(&mut self, link: LinkId, now: Time, shipment: &mut Shipment) -> Time {
-        let Self { ports, records, ack_options, telemetry, .. } = self;
+        let Self { ports, records, ack_options, telemetry, load_balancers, .. } = self;
+        let mut overlays = load_balancers.as_mut().and_then(|it| it.overlays.as_mut());
         let mut first = Time::NEVER;
         let starts = ports[link as usize].export(now, |flight, hop, port_telemetry| {
             first = flight.arrives.min(first);
@@ -72,6 +76,8 @@ impl Network {
                 shipment.telemetry.push(telemetry[row]);
                 telemetry.release(row);
             }
+            let overlay = overlays.as_mut().and_then(|it| it.take(&flight.packet, link));
+            shipment.overlays.extend(overlay);
             shipment.flights.push((link, flight));
         });
         starts.min(first)
@@ -82,6 +88,7 @@ impl Network {
         let mut exported = shipment.records.drain(..);
         let mut options = shipment.options.drain(..);
         let mut stacks = shipment.telemetry.drain(..);
+        let mut rows = shipment.overlays.drain(..);
         for (link, mut flight) in shipment.flights.drain(..) {
             let mut starts = Time::ZERO;
             if let Some(records) = &mut self.records
@@ -102,6 +109,12 @@ impl Network {
                 let row = self.telemetry.allocate(|_, _| ());
                 self.telemetry[row] = stack;
                 *packet = packet.with_telemetry(row as u32);
+            }
+            if let Some(overlays) = self.overlays()
+                && overlays.covers(&flight.packet, link)
+                && let Some(row) = rows.next()
+            {
+                overlays.import(&mut flight.packet, row);
             }
             if self.ports[link as usize].import(flight, starts) {
                 scheduler.push_arrival(link, flight.arrives);
@@ -136,6 +149,7 @@ impl Network {
         }
         self.ack_options.absorb(&other.ack_options);
         self.telemetry.absorb(&other.telemetry);
+        self.absorb_overlays(other);
         self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);
         self.last_frame = self.last_frame.max(other.last_frame);
         if let (Some(timers), Some(others)) = (&mut self.pause_timers, &other.pause_timers) {

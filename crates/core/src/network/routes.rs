@@ -1,10 +1,14 @@
 //! Routes: the path of every flow as a sequence of links, found when the flow starts.
 //!
-//! A packet follows its route by counting hops, without a lookup by destination.
+//! A packet follows its route by counting hops, without a lookup by destination. Where switches choose the
+//! next hop, it counts along a [tree](tree) of paths.
+
+pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
+use self::tree::{Branches, tree};
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::{HostId, PathKey};
@@ -129,7 +133,10 @@ pub struct Routes {
     allocator: RouteAllocator,
     /// First position and length of the entries written since [`take_changes`](Self::take_changes).
     written: Vec<(u32, u32)>,
-    /// With spraying, by pair of hosts: position of their paths, and `changes` when they were found.
+    /// Branches of the trees along which switches move packets, if they choose next hops.
+    branches: Option<Branches>,
+    /// With several paths a flow, by pair of hosts: position of the paths, and `changes` when they were
+    /// found.
     sprayed: BTreeMap<(HostId, HostId), (u32, u32)>,
     /// Positions of free memory for a path and its reverse, by the length of one of them.
     free: BTreeMap<u32, Vec<u32>>,
@@ -199,13 +206,20 @@ impl Routes {
             hops: Vec::new(),
             allocator: RouteAllocator { next: part * PAGE, left: PAGE, parts },
             written: Vec::new(),
+            branches: None,
             sprayed: BTreeMap::new(),
             free: BTreeMap::new(),
             found: Vec::new(),
         }
     }
 
-    /// Returns the link at `position`, or [`END`].
+    /// Returns the routes through `graph` for packets whose next hop switches choose, at these branches.
+    pub fn with_branches(graph: &Graph, branches: Branches, seed: u64, part: (u32, u32)) -> Self {
+        let routes = Self::new(graph, Routing::SprayRoundRobin, seed, part);
+        Self { branches: Some(branches), ..routes }
+    }
+
+    /// Returns the link at `position`; or an entry of [`BRANCH`](tree::BRANCH) or more, as [`END`] is.
     pub fn link(&self, position: u32) -> LinkId {
         self.hops[position as usize]
     }
@@ -344,10 +358,43 @@ impl Routes {
             found.push(END);
         }
         self.mirror();
+        self.append_trees(count as usize);
         let before = before.map(|(first, _)| first).filter(|first| self.is_at(*first));
         let first = before.unwrap_or_else(|| self.write());
         self.sprayed.insert((source, target), (first, self.changes));
         (count, first)
+    }
+
+    /// Appends the trees of the paths that were found in both directions, if switches choose next hops: the
+    /// distance to the second tree, the number of roots of each, and the trees.
+    fn append_trees(&mut self, count: usize) {
+        let Some(branches) = self.branches else { return };
+        let stride = self.found.len() / (2 * count);
+        let directions = self.found.chunks_exact(count * stride).map(|paths| {
+            tree(paths.chunks_exact(stride).map(|path| &path[..stride - 1]).collect(), branches)
+        });
+        let trees: Vec<_> = directions.collect();
+        self.found.push(3 + trees[0].0.len() as u32);
+        self.found.extend(trees.iter().map(|(_, roots)| *roots));
+        for (entries, _) in &trees {
+            self.found.extend(entries);
+        }
+    }
+
+    /// Returns the paths, or roots of a tree, of which a flow's packets take one in each direction. A host
+    /// with several cables sends all packets of a flow over one of them.
+    pub fn of_packets(&self, route: Route, flow: u64) -> [Route; 2] {
+        if self.branches.is_none() {
+            return route.both();
+        }
+        let header = route.first + 2 * route.paths * route.stride;
+        let [second, roots @ ..] = [0, 1, 2].map(|offset| self.hops[(header + offset) as usize]);
+        let hash = mix(self.seed ^ mix(flow));
+        let root = |first: u32, roots: u32| {
+            let number = (hash % u64::from(roots)) as u32;
+            Route { first: first + 2 * number, stride: 2, paths: 1 }
+        };
+        [root(header + 3, roots[0]), root(header + second, roots[1])]
     }
 
     /// True if the paths that were found stand at `first`.
@@ -363,7 +410,8 @@ impl Routes {
             let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(route.paths) };
             PathSelector { route, is_random, turn }
         };
-        [selector(route, 0), selector(route.reverse(), 1)]
+        let [forward, reverse] = self.of_packets(route, flow);
+        [selector(forward, 0), selector(reverse, 1)]
     }
 
     /// Returns the paths of a route, each as its links.

@@ -13,7 +13,6 @@ use crate::network::Network;
 use crate::network::breakdown::packet_log::PacketLog;
 use crate::network::link::loss::Losses;
 use crate::network::port::{Passing, Port, PortConfig};
-use crate::network::routes::Routes;
 use crate::network::switch::pause_timers::PauseTimers;
 use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::{Number, TrafficClasses};
@@ -255,12 +254,13 @@ impl Scenario {
         let parts = self.network_parts(graph, transport, classes)?;
         let ports = (0..graph.links.len()).map(|id| self.port(graph, &parts, id)).collect();
         let of_partitions = (partition.number, partition.count);
-        let routes = Routes::new(graph, self.routing, self.seed, of_partitions);
+        let routes = self.routing.routes(graph, self.seed, of_partitions);
         let NetworkParts { from_host, buffers, pause_timers, traffic, passing, is_awaited, .. } =
             parts;
         let mut network =
             Network::new(ports, from_host, routes, buffers, traffic, passing, is_awaited);
         network.set_pause_timers(pause_timers);
+        network.set_load_balancers(self.routing.load_balancers(graph, self.seed)?);
         if self.account {
             network.keep_records(self.packet_log(graph)?);
         }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::schema::{CatalogueEntry, Parameter, own_fields, table_entry};
 use crate::ideal::models;
+use crate::load_balancing::policies;
 use crate::model::graph::{DegradedLinks, Failure};
 use crate::model::host_clock;
 use crate::model::packet::Format;
@@ -28,6 +29,7 @@ pub fn catalogue() -> Value {
         ("transport", controllers::Config::catalogue()),
         ("queue", disciplines::Config::catalogue()),
         ("router", router::Config::catalogue()),
+        ("load_balancer", policies::Config::catalogue()),
         (
             "switch",
             vec![whole_table::<switch_config::Config>("switch", switch_config::Config::ABOUT)],

@@ -8,7 +8,6 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::{self, Ideal, IdealSetup};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::model::graph::{Graph, LinkId};
-use crate::network::routes::Routes;
 use crate::record::{Chains, FlowColumns, Recorder, Samples};
 use crate::run::Results;
 use crate::run::scenario::{Model, Scenario};
@@ -141,7 +140,7 @@ impl Scenario {
     ) -> Result<Results, Problem> {
         let FlowStream { flows, load, classes, mut dependencies, .. } = self.flows(graph)?;
         let has_dependencies = dependencies.is_some();
-        let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
+        let mut routes = self.routing.ideal_routes(graph, self.seed);
         let interval = self.measured_interval(graph)?.configured();
         let setting = IdealSetup {
             graph,

@@ -14,6 +14,7 @@ use crate::ideal::models;
 use crate::model::graph::{DegradedLinks, Extent, Failure, LinkTrace};
 use crate::model::host_clock;
 use crate::model::packet::Format;
+use crate::network::forwarding::Forwarding;
 use crate::network::routes::Routing;
 use crate::network::switch::{config as switch_config, traffic_classes};
 use crate::queueing::disciplines;
@@ -137,8 +138,9 @@ crate::parameters! {
         pub switch: switch_config::Config = defaults();
         /// Hosts' measurement of round-trip times.
         pub host: host_clock::Config = defaults();
-        /// Choice among equal-cost paths.
-        pub routing: Routing = Routing::FlowHash;
+        /// Choice among equal-cost paths: by hosts, for each flow or packet, or by load balancers of
+        /// switches.
+        pub routing: Forwarding = Forwarding::FromHost(Routing::FlowHash);
         /// Rates of links over time, in any topology and direction.
         pub rate_traces: Vec<LinkTrace> = Vec::new();
         /// Links with less than their rate in the topology.

@@ -76,9 +76,9 @@ impl Simulation<'_> {
         let Some(shared) = &mut self.flows.shared[slot] else { return };
         let former_routes = std::mem::replace(&mut shared.route, route);
         self.former_routes.entry(number).or_default().push(former_routes);
-        let [_, reverse] = route.both();
+        let [forward, reverse] = self.network.routes().of_packets(route, shared.spec.id);
         if let Some(sender_end) = &mut self.flows.senders[slot] {
-            sender_end.forward.set_route(route);
+            sender_end.forward.set_route(forward);
         }
         if let Some(receiver_end) = &mut self.flows.receivers[slot] {
             receiver_end.reverse.set_route(reverse);

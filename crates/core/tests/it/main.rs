@@ -25,6 +25,7 @@ mod host_service;
 mod hosts;
 mod invariants;
 mod liveness;
+mod load_balancing;
 mod loads;
 mod lossless;
 mod measured_interval;

@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["base"],
     &["model"],
     &["breakdown"],
-    &["ideal", "queueing", "router", "schedule", "topology", "traffic"],
+    &["ideal", "load_balancing", "queueing", "router", "schedule", "topology", "traffic"],
     &["transport"],
     &["network"],
     &["record"],
@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
 /// Component folders below `crates`: each holds a list, one file per component, and nothing else.
 const FAMILIES: &[&str] = &[
     "core/src/ideal/models",
+    "core/src/load_balancing/policies",
     "core/src/model/host_clock/noise",
     "core/src/queueing/disciplines",
     "core/src/router",

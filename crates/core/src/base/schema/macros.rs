@@ -211,6 +211,11 @@ macro_rules! choices {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $( $(#[doc = $doc])+ $variant ),+ }
 
+        impl $name {
+            /// The words.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
         impl $crate::base::schema::Parameter for $name {
             fn allowed() -> String {
                 format!("one of {}", [$($word),+].map(|word| format!("\"{word}\"")).join(", "))

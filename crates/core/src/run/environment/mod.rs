@@ -18,6 +18,7 @@ use crate::base::schema::{Parameter, Problem, table};
 use crate::base::units::{Duration, Rate};
 use crate::model::graph::LinkTrace;
 use crate::model::packet::Format;
+use crate::network::forwarding::Forwarding;
 use crate::queueing::disciplines;
 use crate::topology::{self, Extent};
 use crate::transport::{Recovery, Reliability, controllers};
@@ -88,7 +89,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         if given == Environment::Automatic { chosen(scenario, &extent) } else { given };
     scenario["environment"] = environment.show();
     let Some(mut defaults) = environment.defaults(&extent) else { return Ok(()) };
-    if scenario["routing"].as_str().is_some_and(|routing| routing.starts_with("spray")) {
+    if Forwarding::read(&scenario["routing"]).is_ok_and(|routing| routing.sprays()) {
         add_defaults(&mut defaults.spraying, &defaults.reliability);
         defaults.reliability = std::mem::take(&mut defaults.spraying);
     }

@@ -273,6 +273,7 @@ impl Simulation<'_> {
         if self.is_over() {
             self.network.assert_no_options();
             self.network.assert_no_telemetry();
+            self.network.assert_no_overlays();
         }
         self.totals.ended = match self.deadlocks.is_empty() {
             true if self.is_over() => self.totals.ended.max(self.network.last_frame()),

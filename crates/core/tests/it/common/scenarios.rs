@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use sojourn_core::base::random::Random;
 use sojourn_core::base::schema::Parameter;
+use sojourn_core::load_balancing::policies;
 use sojourn_core::topology;
 use sojourn_core::transport::controllers;
 
@@ -423,7 +424,33 @@ pub fn scenario(seed: u64) -> Value {
     share_connections(&mut scenario, seed);
     cache_path_values(&mut scenario, seed);
     expire_pauses(&mut scenario, seed);
+    balance_loads(&mut scenario, seed);
     scenario
+}
+
+/// Lets switches choose next hops in half of the scenarios that spray packets.
+fn balance_loads(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/load_balancers");
+    let sprays = scenario["routing"].as_str().is_some_and(|name| name.starts_with("spray"));
+    if !sprays || random.below(2) == 0 {
+        return;
+    }
+    scenario["routing"] = match pick(random, policies::Config::NAMES) {
+        // For leaves and spines.
+        "conga" if scenario["topology"]["kind"] == "leaf_spine" => json!({
+            "kind": "conga", "gap": pick(random, &["1 ns", "5 us"]), "ageing": "100 us",
+        }),
+        "conga" => json!("random_next_hop"),
+        "flowlets" => {
+            json!({ "kind": "flowlets", "gap": pick(random, &["1 ns", "5 us", "1 ms"]) })
+        }
+        "shortest_queue" => json!({
+            "kind": "shortest_queue",
+            "samples": pick(random, &[json!("none"), json!(1), json!(2)]),
+            "memory": random.below(3),
+        }),
+        other => json!(other),
+    };
 }
 
 /// Lets pauses expire, and links lose their frames, in half of the scenarios with pauses.

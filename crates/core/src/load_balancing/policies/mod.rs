@@ -1,0 +1,16 @@
+//! The list of load balancers: one file for each.
+
+use super::LoadBalancerKind;
+
+pub mod conga;
+pub mod flowlets;
+pub mod random_next_hop;
+pub mod shortest_queue;
+pub mod weighted_ecmp;
+
+crate::family! {
+    /// Load balancer, by its name in scenarios.
+    pub enum Config as dyn LoadBalancerKind named "load_balancer" {
+        conga, flowlets, random_next_hop, shortest_queue, weighted_ecmp,
+    }
+}

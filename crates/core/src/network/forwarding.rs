@@ -1,0 +1,175 @@
+//! Forwarding: over the path that the host has chosen, or over next hops that switches choose.
+
+use serde_json::Value;
+
+use super::Network;
+use super::overlay::OverlayTable;
+use super::routes::tree::Branches;
+use super::routes::{Routes, Routing};
+use crate::base::random::Random;
+use crate::base::schema::json_schema::{Definitions, either};
+use crate::base::schema::{Parameter, Problem, did_you_mean, wrong};
+use crate::base::units::Time;
+use crate::load_balancing::policies::Config;
+use crate::load_balancing::{LoadBalancer, NextHops, Overlay};
+use crate::model::graph::{Graph, LinkId, NodeId, Split};
+use crate::model::packet::Packet;
+
+/// Choice among paths of equal cost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Forwarding {
+    /// The host chooses the path of a packet.
+    FromHost(Routing),
+    /// Every switch chooses the next hop of a packet.
+    PerHop(Config),
+}
+
+impl Forwarding {
+    /// Returns true if all packets of a flow take one path, and their ACKs the reverse path.
+    pub fn takes_one_path(&self) -> bool {
+        matches!(self, Self::FromHost(routing) if routing.takes_one_path())
+    }
+
+    /// Returns true if packets of a flow overtake each other all the time.
+    pub fn sprays(&self) -> bool {
+        match self {
+            Self::FromHost(routing) => !routing.takes_one_path(),
+            Self::PerHop(policy) => policy.splits_bursts(),
+        }
+    }
+
+    /// Division of the traffic of many flows among shortest paths. That of load balancers depends on the
+    /// traffic; the division by next hops stands for it.
+    pub(crate) fn split(&self) -> Split {
+        match self {
+            Self::FromHost(routing) => routing.split(),
+            Self::PerHop(_) => Split::NextHops,
+        }
+    }
+
+    /// Returns the routes of flows for an ideal, in which each flow takes one path.
+    pub(crate) fn ideal_routes(&self, graph: &Graph, seed: u64) -> Routes {
+        match self {
+            Self::FromHost(routing) => Routes::new(graph, *routing, seed, (0, 1)),
+            Self::PerHop(_) => Routes::new(graph, Routing::Ecmp, seed, (0, 1)),
+        }
+    }
+
+    /// Returns the routes of flows for partition `part` of `parts`.
+    pub(crate) fn routes(&self, graph: &Graph, seed: u64, part: (u32, u32)) -> Routes {
+        match self {
+            Self::FromHost(routing) => Routes::new(graph, *routing, seed, part),
+            Self::PerHop(policy) => {
+                let branches =
+                    if policy.uses_overlay() { Branches::All } else { Branches::Several };
+                Routes::with_branches(graph, branches, seed, part)
+            }
+        }
+    }
+
+    /// Returns the load balancers of all switches, if they choose next hops.
+    pub(crate) fn load_balancers(
+        &self,
+        graph: &Graph,
+        seed: u64,
+    ) -> Result<Option<Box<LoadBalancers>>, Problem> {
+        let Self::PerHop(policy) = self else { return Ok(None) };
+        policy
+            .check(graph)
+            .map_err(|message| Problem::new("routing", format!("`{}` {message}", policy.name())))?;
+        let of_node = |(node, _): (NodeId, _)| {
+            let random = Random::new(seed, &format!("load_balancer/{node}"));
+            policy.build(node, graph, random)
+        };
+        let by_node = (0..).zip(&graph.nodes).map(of_node).collect();
+        let ends = graph.links.iter().map(|link| link.to).collect();
+        let overlays = policy.uses_overlay().then(|| OverlayTable::new(graph));
+        Ok(Some(Box::new(LoadBalancers { by_node, ends, overlays, links: Vec::new() })))
+    }
+}
+
+impl Parameter for Forwarding {
+    fn allowed() -> String {
+        let policies = Config::NAMES.iter().map(|name| format!(", \"{name}\""));
+        Routing::allowed() + &policies.collect::<String>()
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let kind = value.as_str().or(value["kind"].as_str()).ok_or_else(|| wrong::<Self>(value))?;
+        if Config::NAMES.contains(&kind) {
+            return Config::read(value).map(Self::PerHop);
+        }
+        if value.is_string() && Routing::WORDS.contains(&kind) {
+            return Routing::read(value).map(Self::FromHost);
+        }
+        let hint = did_you_mean(kind, Routing::WORDS.iter().chain(Config::NAMES).copied());
+        let mut problem = wrong::<Self>(value);
+        problem.message += &hint;
+        Err(problem)
+    }
+    fn show(&self) -> Value {
+        match self {
+            Self::FromHost(routing) => routing.show(),
+            Self::PerHop(policy) => policy.show(),
+        }
+    }
+    fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        let words = Routing::schema(None, definitions);
+        either([words, Config::schema(None, definitions)])
+    }
+}
+
+/// Load balancers of all switches.
+pub struct LoadBalancers {
+    by_node: Box<[Box<dyn LoadBalancer>]>,
+    /// Receiving nodes by link.
+    ends: Box<[NodeId]>,
+    /// Overlay headers, if the load balancers use them.
+    pub(super) overlays: Option<OverlayTable>,
+    /// Next hops of the packet that is being forwarded.
+    links: Vec<LinkId>,
+}
+
+impl Network {
+    /// Lets the switch at the end of `link` choose the next hop of a packet, whose position has the entry
+    /// `entry`. Returns the link to it. Not inlined, because most packets take paths that hosts choose.
+    #[inline(never)]
+    pub(super) fn choose_next_hop(
+        &mut self,
+        packet: &mut Packet,
+        link: LinkId,
+        entry: u32,
+        now: Time,
+    ) -> LinkId {
+        let Self { routes, ports, load_balancers, from_host, .. } = self;
+        let branch = routes.branch(packet.next_hop, entry);
+        let mut choice = 0;
+        if let Some(LoadBalancers { by_node, ends, overlays, links }) =
+            load_balancers.as_deref_mut()
+        {
+            links.clear();
+            links.extend(routes.next_hops(&branch));
+            if links.len() > 1 || overlays.is_some() {
+                let (node, last) = (ends[link as usize], routes.last_link(&branch));
+                let (is_first, is_last) = (from_host[link as usize], links[0] == last);
+                let overlay = match overlays {
+                    Some(_) if is_first && !is_last => {
+                        let target = ends[last as usize ^ 1];
+                        Some(Overlay { source: node, target, ..Overlay::default() })
+                    }
+                    Some(overlays) => overlays.detach(packet, link),
+                    None => None,
+                };
+                let backlog = &mut |link: LinkId| ports[link as usize].backlog(now).bytes;
+                let mut next_hops = NextHops { now, links, is_first, is_last, overlay, backlog };
+                choice = by_node[node as usize].choose(packet, &mut next_hops);
+                if let (Some(overlays), Some(overlay), false) =
+                    (overlays, next_hops.overlay, is_last)
+                {
+                    overlays.attach(packet, overlay);
+                }
+            }
+        }
+        packet.next_hop = routes.position(&branch, choice);
+        routes.link(packet.next_hop)
+    }
+}
