@@ -14,11 +14,8 @@ from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse
 from sojourn.scale.network import FAT_TREE, Network, read_network
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
-from sojourn.scenario.fidelity import FIELD
+from sojourn.scenario.fidelity import FIELD, Fidelity
 from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
-
-HOSTS = 256
-"""Hosts that a fold keeps by default."""
 
 LEAST_HOSTS, LEAST_RACKS = 64, 4
 """Smallest fold, unless the network itself is smaller."""
@@ -72,7 +69,7 @@ class Folded:
         ]
 
 
-def fold(scenario: ScenarioLike, hosts: int = HOSTS, sample: int = 0) -> Folded:
+def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -> Folded:
     """Return the scenario of about `hosts` hosts that stands for the given one.
 
     The racks of a trace differ; `sample` chooses those that are kept. A network of at most
