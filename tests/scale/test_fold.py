@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import sojourn
 from sojourn import ScenarioError
+from sojourn.runs.results import flow_table
 from sojourn.scale.network import read_network
+from sojourn.scenario.encoding import trace
 
 SIZES = {"kind": "fixed", "size": "20 KB"}
 CLOS = {
@@ -120,3 +124,22 @@ def test_a_part_keeps_the_oversubscription_of_every_tier() -> None:
         assert part.cores % part.aggregations == 0
         assert part.cores * whole.racks == whole.cores * part.racks
         assert part.hosts <= hosts
+
+
+def test_senders_of_an_incast_are_distinct_and_as_far_as_in_the_whole() -> None:
+    incast = {"kind": "incast", "fan_in": 16, "size": "20 KB", "interval": "10 us", "events": 8000}
+    whole = scenario(CLOS, incast)
+    folded = sojourn.fold(whole, 128)
+    flows = flow_table(trace(folded.scenario))
+    events = flows.group_by("start_s").agg(
+        pl.col("source").n_unique(), pl.col("target").n_unique(), pl.len()
+    )
+    assert (events["source"] == 16).all()
+    assert (events["target"] == 1).all()
+    network = read_network(sojourn.check(folded.scenario)["topology"])
+    distances = network.distances(flows["source"].to_numpy(), flows["target"].to_numpy())
+    shares = np.bincount(distances) / flows.height
+    expected = read_network(sojourn.check(whole)["topology"]).uniform_shares()
+    # Senders are distinct, so that the few hosts of a rack are drawn a little less often.
+    assert shares == pytest.approx(expected, rel=0.15)
+    assert shares[2] == pytest.approx(expected[2], rel=0.01)

@@ -84,6 +84,22 @@ def test_flows_that_start_together_keep_their_number_and_have_distinct_senders()
     assert (groups["target"] == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("start_s,source,target\n0,1,2\n", "size_bytes"),
+        ("start_s,source,target,size_bytes\n0,1,2,abc\n", "flows.csv:2: size_bytes"),
+        ("start_s,source,target,size_bytes\n0,1,300,1000\n", "no host 300"),
+        ("", "flows.csv"),
+    ],
+)
+def test_errors_of_a_trace_are_those_of_the_core(text: str, message: str) -> None:
+    whole = scenario(skewed(10))
+    whole["workload"]["file"]["text"] = text
+    with pytest.raises(ScenarioError, match=message):
+        sojourn.fold(whole, 64)
+
+
 def test_flows_after_others_do_not_fold() -> None:
     flows = skewed(100).with_columns(after=pl.lit(""))
     with pytest.raises(ScenarioError, match="do not fold"):

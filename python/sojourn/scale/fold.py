@@ -98,7 +98,7 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     topology = complete["topology"]
     if topology["kind"] != FAT_TREE:
         topology = {"kind": topology["kind"], **_table(given["topology"])}
-    folding = _Folding(whole, part, sample)
+    folding = _Folding(given, whole, part, sample)
     folded = {
         **given,
         "topology": part.topology(topology, whole),
@@ -134,7 +134,8 @@ def _largest_fan_in(workload: Mapping[str, Any]) -> int:
 class _Folding:
     """Traffic of a part of a network; collects the expected utilisations of both."""
 
-    def __init__(self, whole: Network, part: Network, sample: int) -> None:
+    def __init__(self, scenario: Scenario, whole: Network, part: Network, sample: int) -> None:
+        self._scenario = scenario
         self._whole, self._part, self._sample = whole, part, sample
         self._share = part.hosts / whole.hosts
         self._sums: dict[str, tuple[float, float]] = {}
@@ -206,7 +207,8 @@ class _Folding:
         self, given: Mapping[str, Any], _complete: Mapping[str, Any], _field: str
     ) -> dict[str, Any]:
         file = given["file"]
-        folded = fold_trace(file["text"], self._whole, self._part, self._sample)
+        scenario = {**self._scenario, "workload": given}
+        folded = fold_trace(scenario, self._whole, self._part, self._sample)
         self._add_loads(*folded.loads)
         self.largest_error = LARGEST_ERROR_OF_TRACES
         return {"file": {"name": f"folded-{file['name']}", "text": folded.text}}

@@ -9,8 +9,9 @@ ones.) Flows that start together for one target stay together if the target is k
 senders.
 """
 
-import io
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.scale.network import Hosts, Network
+from sojourn.scenario.encoding import trace
+from sojourn.scenario.reading import Scenario
 
 DRAWS = 400
 """Draws of racks, of which the one most like the whole is taken."""
@@ -37,37 +40,40 @@ class FoldedTrace:
     """Mean utilisation of each tier of links, whole and folded."""
 
 
-def fold_trace(text: str, whole: Network, part: Network, seed: int) -> FoldedTrace:
-    """Return the trace of a part of a network; `seed` chooses racks and targets."""
-    flows = pl.read_csv(io.StringIO(text), comment_prefix="#", infer_schema=False)
-    flows = flows.rename(str.strip)
-    if "after" in flows.columns:
+def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> FoldedTrace:
+    """Return the trace of a scenario for a part of its network; `seed` chooses racks and targets.
+
+    Raises `ScenarioError` for an invalid trace, and for flows that start after others.
+    """
+    text = scenario["workload"]["file"]["text"]
+    header = next((line for line in text.splitlines() if not line.startswith("#")), "")
+    if "after" in map(str.strip, header.split(",")):
         raise ScenarioError("workload.file: flows `after` others do not fold")
-    flows = flows.with_columns(
-        pl.col("source", "target").str.strip_chars().str.strip_prefix("host")
-    )
-    try:
-        flows = flows.with_columns(pl.col("source", "target").cast(pl.Int64))
-    except pl.exceptions.InvalidOperationError:
-        raise ScenarioError(
-            "workload.file: `source` and `target` must be numbers or names such as host3"
-        ) from None
-    sizes = flows["size_bytes"].str.strip_chars().cast(pl.Float64).to_numpy()
-    seconds = _length(flows)
-    folding = _TraceFolding(whole, part, flows, sizes, np.random.default_rng(seed))
+    columns = trace(scenario)
+    flows = columns["flows"]
+    folding = _TraceFolding(whole, part, flows, np.random.default_rng(seed))
     kept = folding.folded()
     rows = kept["row"].to_numpy()
-    flows = flows[rows].with_columns(source=kept["source"], target=kept["target"])
+    sizes, starts = flows["size_bytes"], flows["start_s"]
+    classes = np.array(columns["classes"], dtype=object)
+    table = pl.DataFrame(
+        {
+            "start_s": starts[rows],
+            "source": kept["source"],
+            "target": kept["target"],
+            "size_bytes": sizes[rows],
+            "class": classes[flows["class"][rows]].tolist(),
+            "deadline_s": flows["deadline_s"][rows],
+        }
+    )
+    seconds = float(np.ptp(starts)) or 1.0
     loads = (
         _loads(whole, folding.sources, folding.targets, sizes, seconds),
         _loads(part, kept["source"].to_numpy(), kept["target"].to_numpy(), sizes[rows], seconds),
     )
-    return FoldedTrace(flows.write_csv(), loads)
-
-
-def _length(flows: pl.DataFrame) -> float:
-    starts = flows["start_s"].str.strip_chars().cast(pl.Float64).to_numpy()
-    return float(np.ptp(starts)) or 1.0
+    # Twelve decimals are picoseconds, the resolution of the core's clock.
+    text = table.with_columns(pl.col("deadline_s").fill_nan(None)).write_csv(float_precision=12)
+    return FoldedTrace(text, loads)
 
 
 def _loads(
@@ -91,17 +97,17 @@ class _TraceFolding:
         self,
         whole: Network,
         part: Network,
-        flows: pl.DataFrame,
-        sizes: Floats,
+        flows: Mapping[str, Any],
         random: np.random.Generator,
     ) -> None:
         self._whole, self._part, self._random = whole, part, random
-        self.sources = flows["source"].to_numpy()
-        self.targets = flows["target"].to_numpy()
-        self._are_together = flows.select(pl.len().over("start_s", "target") > 1).to_series()
+        self.sources: Hosts = flows["source"].astype(np.int64)
+        self.targets: Hosts = flows["target"].astype(np.int64)
+        groups = pl.DataFrame({"start": flows["start_s"], "target": self.targets})
+        self._are_together = groups.select(pl.len().over("start", "target") > 1).to_series()
         self._starts = flows["start_s"]
-        hosts = whole.hosts
-        self._sizes = sizes
+        hosts, sizes = whole.hosts, flows["size_bytes"].astype(np.float64)
+        self._sizes: Floats = sizes
         self._sent: Floats = np.bincount(self.sources, sizes, hosts).astype(np.float64)
         self._received: Floats = np.bincount(self.targets, sizes, hosts).astype(np.float64)
         racks = self._choose_racks()
