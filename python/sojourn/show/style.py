@@ -68,6 +68,7 @@ LOOKS = {
     "bytessent": Look(GREEN, "^"),
     "flowsize": Look(RED, "s"),
     "remainingflowsize": Look(YELLOW, "*"),
+    "expresspass": Look(RED, "D"),
     "homa": Look(BLUE, "o"),
     "phost": Look(RED, "^"),
     "pias": Look(GREEN, "s"),

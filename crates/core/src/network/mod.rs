@@ -396,6 +396,12 @@ impl Network {
         self.serve(link, scheduler);
     }
 
+    /// Serves a port whose queue no longer holds back its packets.
+    pub fn end_hold(&mut self, link: LinkId, scheduler: &mut Scheduler) {
+        self.ports[link as usize].on_release(scheduler.now());
+        self.serve(link, scheduler);
+    }
+
     /// Enqueues a packet at a port. Returns the end of its transmission, if that is known.
     fn enqueue(
         &mut self,
@@ -459,8 +465,11 @@ impl Network {
             }
             schedule_arrival(&transmission, link, scheduler);
         }
-        if let Some(time) = self.ports[link as usize].next_call(now) {
+        let port = &mut self.ports[link as usize];
+        if let Some(time) = port.next_call(now) {
             scheduler.push(time, Event::Ready(link));
+        } else if let Some(time) = port.next_release(now) {
+            scheduler.push(time, Event::HoldEnd(link));
         }
     }
 

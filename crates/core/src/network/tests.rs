@@ -130,6 +130,7 @@ impl Bench {
                 self.delivered.extend(end.map(|packet| (now, packet)));
             }
             Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
+            Event::HoldEnd(link) => self.network.end_hold(link, &mut self.scheduler),
             Event::PauseEnd(lane) => self.network.on_pause_end(lane, &mut self.scheduler),
             Event::PauseFrame(lane) => {
                 self.network.on_pause_frame_due(lane, &mut self.scheduler);

@@ -40,6 +40,8 @@ pub struct LinkScale {
     pub rate: Rate,
     /// Base RTT of the network's longest path.
     pub base_rtt: Duration,
+    /// Size of a full data packet.
+    pub packet: Bytes,
 }
 
 impl LinkScale {
@@ -168,8 +170,8 @@ mod tests {
         let limit = |text: &str, gbps| {
             let capacity = Capacity::read(&json!(text)).unwrap();
             assert_eq!(capacity.show(), text);
-            let scale =
-                LinkScale { rate: Rate::from_gbps(gbps), base_rtt: Duration::from_micros(12) };
+            let (rate, base_rtt) = (Rate::from_gbps(gbps), Duration::from_micros(12));
+            let scale = LinkScale { rate, base_rtt, packet: Bytes(1500) };
             scale.limit(Some(capacity)).unwrap()
         };
         // 24 us are 30 KB at 10 Gb/s; 12 us are 15 KB.

@@ -120,6 +120,12 @@ pub trait Queue: Send {
     /// Removes and returns the packet to transmit next.
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
 
+    /// Returns the time until which the queue holds back all its packets, as only a shaper does. Called when
+    /// [`dequeue`](Self::dequeue) has returned no packet, although packets are queued.
+    fn held_until(&self) -> Time {
+        Time::ZERO
+    }
+
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
 

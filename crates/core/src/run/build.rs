@@ -195,12 +195,17 @@ impl Scenario {
                 format!("`{}` serves networks of up to {most} links, not {links}", router.name());
             return Err(Problem::new("router", message));
         }
+        let queues = self.queues_by_traffic_class(transport, &traffic, classes);
+        // Limited credits wait with data, because they would pass the shaper with control packets.
+        let limits_credits = queues.iter().flatten().any(disciplines::Config::limits_credits);
+        let control_priority =
+            self.switch.control_priority.or_else(|| limits_credits.then_some(false));
         let mechanisms =
             || self.all_transports().map(|(_, transport)| transport.mechanism(&self.packet));
         Ok(NetworkParts {
-            queues: self.queues_by_traffic_class(transport, &traffic, classes),
+            queues,
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
-            passing: self.switch.passing(self.switch.control_priority),
+            passing: self.switch.passing(control_priority),
             is_awaited: self.host.flow_limit().is_some()
                 || mechanisms().any(|mechanism| {
                     mechanism.pacing.is_some() || mechanism.credit != CreditUse::None
@@ -224,7 +229,8 @@ impl Scenario {
         let info = PortInfo { link: id as LinkId, rate: link.rate };
         let router = router.as_ref().map(|router| router.build(info, random("router")));
         let queue = |[at_switch, at_host]: &[disciplines::Config; 2]| {
-            let scale = LinkScale { rate: link.rate, base_rtt: *base_rtt };
+            let scale =
+                LinkScale { rate: link.rate, base_rtt: *base_rtt, packet: self.packet.full() };
             if from_host { at_host.build(scale) } else { at_switch.build(scale) }
         };
         let config = PortConfig {
@@ -306,11 +312,11 @@ impl Scenario {
         for link in &graph.links {
             *links.entry((graph.is_from_host(link), link.rate)).or_default() += 1;
         }
-        let base_rtt = self.base_rtt();
+        let (base_rtt, packet) = (self.base_rtt(), self.packet.full());
         let show = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
             let ports = links.iter().map(|((is_host, rate), count)| {
                 let (at, queue) = if *is_host { ("host", host) } else { ("switch", switch) };
-                let scale = LinkScale { rate: *rate, base_rtt };
+                let scale = LinkScale { rate: *rate, base_rtt, packet };
                 let capacity = scale.limit(queue.capacity());
                 let capacity =
                     capacity.map_or_else(|| "none".to_owned(), |limit| limit.to_string());

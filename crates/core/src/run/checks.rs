@@ -6,6 +6,7 @@ use crate::model::graph::Extent;
 use crate::model::host_clock::Stamps;
 use crate::model::telemetry::TelemetryStack;
 use crate::network::routes::Routing;
+use crate::queueing::disciplines;
 use crate::run::scenario::{Model, Scenario};
 use crate::transport::{Priorities, controllers};
 
@@ -147,6 +148,16 @@ fn check_transport(
     {
         let message = format!("must fit into switch.shared_buffer, which is {buffer}");
         return Err(Problem::new(format!("{field}.segments.size"), message));
+    }
+    let is_limited = scenario.queues(transport).iter().any(disciplines::Config::limits_credits);
+    for (field, passes) in [
+        ("switch.control_priority", scenario.switch.control_priority),
+        ("host.control_priority", scenario.host.control_priority),
+    ] {
+        if is_limited && passes == Some(true) {
+            let message = "must be false: credits would pass the `credit_shaper` that limits them";
+            return Err(Problem::new(field, message));
+        }
     }
     let fields = ["queue", "host_queue"];
     for (field, queue) in fields.into_iter().zip(scenario.queues(main)) {

@@ -24,6 +24,8 @@ pub enum Event {
     LinkChange,
     /// A transmitter becomes free while packets wait for it.
     Ready(LinkId),
+    /// The queue of a port no longer holds back its packets.
+    HoldEnd(LinkId),
     /// The control interval of a router ends.
     Tick(LinkId),
     /// The first packet in flight on a link arrives.

@@ -1,6 +1,7 @@
 //! Credit schedulers of the receiving hosts: arrivals, timers and credits.
 
 use super::Simulation;
+use crate::base::random::Random;
 use crate::base::units::Time;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::flow::FlowSpec;
@@ -89,6 +90,7 @@ impl Simulation<'_> {
         let host = || CreditHost {
             line_rate: self.network.routes().line_rate(self.graph, shared.route.both()[1]),
             format: self.format.clone(),
+            random: Random::new(self.seed, &format!("credit/{number}")),
         };
         let transport = self.transports.of_class(shared.spec.class).config;
         let entry = &mut schedulers[*number as usize];

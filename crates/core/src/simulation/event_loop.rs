@@ -80,6 +80,7 @@ impl Simulation<'_> {
                 self.on_arrival(packet, link)?;
             }
             Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
+            Event::HoldEnd(link) => self.network.end_hold(link, &mut self.scheduler),
             Event::Tick(link) => self.network.tick(link, &mut self.scheduler),
             Event::PauseEnd(lane) => self.network.on_pause_end(lane, &mut self.scheduler),
             Event::PauseFrame(lane) => self.network.on_pause_frame_due(lane, &mut self.scheduler),

@@ -1,10 +1,11 @@
 //! Credit schedulers: what a receiving host decides for all flows that end there.
 //!
-//! A receiver-driven transport (Homa, NDP, pHost) has one scheduler per receiving host. It learns of
-//! flows by their first packets, and issues credits: control packets that permit senders to send, and that
-//! may be lost.
+//! A receiver-driven transport (`ExpressPass`, Homa, NDP, pHost) has one scheduler per receiving host. It
+//! learns of flows by their first packets, and issues credits: control packets that permit senders to send,
+//! and that may be lost.
 
 use super::Credit;
+use crate::base::random::Random;
 use crate::base::units::{Rate, Time};
 use crate::model::flow::HostId;
 use crate::model::packet::{FlowNumber, Format};
@@ -16,6 +17,8 @@ pub struct CreditHost {
     pub line_rate: Rate,
     /// Packet sizes.
     pub format: Format,
+    /// Random stream of the scheduler.
+    pub random: Random,
 }
 
 /// Flow that ends at the host.

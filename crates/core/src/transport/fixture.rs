@@ -1,7 +1,8 @@
 //! A path and events for the tests of controllers.
 
 use super::blocks::bbr::delivery_rate::RateSample;
-use super::{Ack, OutgoingPacket, Path};
+use super::{Ack, CreditHost, OutgoingPacket, Path};
+use crate::base::random::Random;
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Kind};
@@ -53,4 +54,9 @@ pub(crate) fn path() -> Path {
 /// Returns the ACK of one such packet after 100 us.
 pub(crate) fn ack(cumulative: u32, next: u32) -> Ack {
     Ack { bytes: Bytes(960), cumulative, next, ..ACK }
+}
+
+/// Returns a receiving host at 10 Gb/s.
+pub(crate) fn credit_host(format: Format) -> CreditHost {
+    CreditHost { line_rate: Rate::from_gbps(10), format, random: Random::new(1, "credit") }
 }

@@ -185,7 +185,7 @@ fn all_flows_finish_although_requests_credits_data_and_acks_are_lost() {
             (f64::from(i / 6) * 30e-6, i % 3, 3 + i / 3 % 3, size)
         })
         .collect();
-    for kind in ["homa", "phost", "ndp"] {
+    for kind in ["expresspass", "homa", "phost", "ndp"] {
         for loss in [0.02, 0.2] {
             for seed in 0..4 {
                 let scenario = json!({
@@ -245,7 +245,7 @@ fn homa_sends_the_bytes_of_a_time_at_the_line_rate_without_grants() {
 
 #[test]
 fn unbounded_flows_are_granted_too() {
-    for kind in ["homa", "phost", "ndp"] {
+    for kind in ["expresspass", "homa", "phost", "ndp"] {
         let scenario = json!({
             "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
             "transport": kind,

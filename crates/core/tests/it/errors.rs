@@ -120,6 +120,9 @@ fn inconsistent_values() -> Vec<Value> {
         json!({ "queue": { "kind": "strict_priority", "classes": 4 }, "transport": "pias" }),
         json!({ "transport": { "kind": "pias", "thresholds": [2, 1] } }),
         json!({ "transport": { "kind": "d3" }, "routing": "spray_random" }),
+        json!({ "transport": "expresspass", "routing": "spray_random" }),
+        json!({ "transport": "expresspass", "switch": { "control_priority": true } }),
+        json!({ "queue": "credit_shaper", "host": { "control_priority": true } }),
         json!({
             "transport": "d2tcp",
             "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 2 }] },

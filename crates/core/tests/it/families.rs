@@ -268,9 +268,8 @@ fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
         match *name {
             // All packets of these tests have one priority and belong to one flow, and none waits
             // for long.
-            "codel" | "drop_tail" | "drr" | "fair_queueing" | "fq_codel" | "pfabric" | "sfq" => {
-                vec![json!({ "kind": name })]
-            }
+            "codel" | "credit_shaper" | "drop_tail" | "drr" | "fair_queueing" | "fq_codel"
+            | "pfabric" | "sfq" => vec![json!({ "kind": name })],
             // Without trimming, so that all data that is not dropped keeps its size and order.
             "composite" => {
                 vec![json!({ "kind": name, "trimming": false, "kmin": "1 KB", "kmax": "5 KB" })]
@@ -316,8 +315,11 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
     }
 }
 
-const SCALE: LinkScale =
-    LinkScale { rate: Rate::from_gbps(10), base_rtt: Duration::from_micros(10) };
+const SCALE: LinkScale = LinkScale {
+    rate: Rate::from_gbps(10),
+    base_rtt: Duration::from_micros(10),
+    packet: Bytes(1500),
+};
 
 /// Runs `visits` through a queue and drains it, in parallel with a FIFO of the expected packets.
 fn run_queue(config: &disciplines::Config, capacity: Limit, events: &[QueueEvent]) {

@@ -15,6 +15,7 @@ mod dependent_flows;
 mod engines;
 mod errors;
 mod explicit_rates;
+mod expresspass;
 mod failures;
 mod fair_share;
 mod fairness;

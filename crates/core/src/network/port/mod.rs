@@ -1,6 +1,7 @@
 //! Ports: a queue, a transmitter and the link behind it, with counters that must add up.
 
 mod arrival;
+mod calls;
 pub mod counters;
 mod observer;
 pub mod pause_state;
@@ -179,6 +180,8 @@ pub struct Port {
     losses: Box<Losses>,
     outage: Outage,
     random: Random,
+    /// Time of the pending event at the end of a hold ([`next_release`](Self::next_release)).
+    released_at: Time,
 }
 
 const _: () =
@@ -232,6 +235,7 @@ impl Port {
             losses: Box::new(losses),
             outage: Outage::default(),
             random,
+            released_at: Time::NEVER,
         }
     }
 
@@ -393,23 +397,6 @@ impl Port {
         self.transmitter.waiting.remove(packet.bytes);
         self.depart(packet.kind, packet.bytes, starts, true);
         transmission
-    }
-
-    /// Returns the time at which [`serve`](Self::serve) must be called next: `None` if no packet may
-    /// go, if the port is lazy, or if a call is pending.
-    pub fn next_call(&mut self, now: Time) -> Option<Time> {
-        let waits = self.transmitter.waiting.packets > 0;
-        if !waits && !self.is_paused {
-            self.service.on_empty();
-        }
-        let Self { service, control, data, is_paused, .. } = self;
-        let wants_call = service.wants_call(|| waits && may_go(*control, data, *is_paused));
-        wants_call.then(|| self.transmitter.busy_until.max(now))
-    }
-
-    /// Handles the call that [`next_call`](Self::next_call) requested.
-    pub fn on_call(&mut self) {
-        self.service.on_call();
     }
 
     /// PFC: stops data of a class.

@@ -1,5 +1,6 @@
 //! Storage of a port's data packets.
 
+use crate::base::units::Time;
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::switch::traffic_classes::Class;
 use crate::queueing::blocks::class_scheduler::ClassScheduler;
@@ -52,6 +53,16 @@ impl DataQueue {
             Self::Fifo(_) => None,
             Self::Queue(queue) => queue.dequeue(context),
             Self::ClassScheduler(classes) => classes.dequeue(context),
+        }
+    }
+
+    /// Returns the time until which all packets that are not paused are held back
+    /// ([`Queue::held_until`]).
+    pub fn held_until(&self) -> Time {
+        match self {
+            Self::Fifo(_) => Time::ZERO,
+            Self::Queue(queue) => queue.held_until(),
+            Self::ClassScheduler(classes) => classes.held_until(),
         }
     }
 

@@ -10,8 +10,8 @@ crate::parameters! {
     /// Buffers of switches, and pause frames to their neighbours.
     pub struct Config {
         /// If true, ACKs and other control packets pass data in strict priority; if false, they wait
-        /// with data, and are paused with it. By default true with `pause`, and otherwise false. Hosts do
-        /// the same without `host.control_priority`.
+        /// with data, and are paused with it. By default true with `pause` and without a `credit_shaper`,
+        /// and otherwise false. Hosts do the same without `host.control_priority`.
         pub control_priority: Option<bool> = None;
         /// Memory that all ports of a switch share. Without it, only the capacity of each port's
         /// queue is a limit.

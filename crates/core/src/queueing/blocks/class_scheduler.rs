@@ -6,6 +6,7 @@
 //! Over any interval, the service of two backlogged classes of one weight differs by less than two
 //! packets.
 
+use crate::base::units::Time;
 use crate::model::packet::{FlowNumber, Packet};
 use crate::queueing::{Backlog, Context, Fifo, PortQueue, Queue};
 
@@ -16,6 +17,8 @@ const COST: u64 = 1 << 20;
 struct Class {
     queue: Box<dyn Queue>,
     is_paused: bool,
+    /// Time until which the queue holds back its packets.
+    held_until: Time,
     /// Start tag of its next packet.
     start_tag: u64,
     /// Increase of the tag per byte.
@@ -23,7 +26,7 @@ struct Class {
 }
 
 impl Class {
-    fn is_eligible(&self) -> bool {
+    fn may_go(&self) -> bool {
         !self.is_paused && self.queue.backlog().packets > 0
     }
 }
@@ -43,7 +46,13 @@ impl ClassScheduler {
                 PortQueue::OnArrival(rule) => Box::new(Fifo::new(rule)),
                 PortQueue::OnDeparture(queue) => queue,
             };
-            Class { queue, is_paused: false, start_tag: 0, cost: COST / u64::from(*weight) }
+            Class {
+                queue,
+                is_paused: false,
+                held_until: Time::ZERO,
+                start_tag: 0,
+                cost: COST / u64::from(*weight),
+            }
         };
         Self { classes: port_queues.into_iter().zip(weights).map(class).collect(), virtual_time: 0 }
     }
@@ -51,17 +60,20 @@ impl ClassScheduler {
     /// Enqueues a packet of a class. May drop this packet or queued ones.
     pub fn enqueue(&mut self, packet: Packet, class: u8, context: &mut Context<'_>) {
         let class = &mut self.classes[usize::from(class)];
-        // An idle class accumulates no credit.
-        if class.queue.backlog().packets == 0 {
+        // An idle class accumulates no credit, nor one whose packets are held back.
+        if class.queue.backlog().packets == 0 || class.held_until > context.now {
             class.start_tag = class.start_tag.max(self.virtual_time);
         }
+        class.held_until = Time::ZERO;
         class.queue.enqueue(packet, context);
     }
 
     /// Removes and returns the packet to transmit next, if a class is eligible.
     pub fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         loop {
-            let eligible = self.classes.iter_mut().filter(|class| class.is_eligible());
+            let eligible = self.classes.iter_mut();
+            let eligible =
+                eligible.filter(|class| class.held_until <= context.now && class.may_go());
             let class = eligible.min_by_key(|class| class.start_tag)?;
             self.virtual_time = class.start_tag;
             // A queue that drops on departure may be empty now.
@@ -69,12 +81,19 @@ impl ClassScheduler {
                 class.start_tag += u64::from(packet.bytes) * class.cost;
                 return Some(packet);
             }
+            class.held_until = class.queue.held_until();
         }
     }
 
-    /// Returns true if a packet may be transmitted.
+    /// Returns true if a packet may be transmitted, unless it is held back.
     pub fn may_go(&self) -> bool {
-        self.classes.iter().any(Class::is_eligible)
+        self.classes.iter().any(Class::may_go)
+    }
+
+    /// Returns the time until which all packets that are not paused are held back.
+    pub fn held_until(&self) -> Time {
+        let waiting = self.classes.iter().filter(|class| class.may_go());
+        waiting.map(|class| class.held_until).min().unwrap_or(Time::ZERO)
     }
 
     /// Pauses or resumes a class.
@@ -115,7 +134,7 @@ impl ClassScheduler {
 mod tests {
     use super::*;
     use crate::base::random::Random;
-    use crate::base::units::Time;
+    use crate::model::packet::Kind;
     use crate::queueing::blocks::fixture::{SCALE, packet};
     use crate::queueing::disciplines::QueueKind;
     use proptest::prelude::*;
@@ -146,8 +165,11 @@ mod tests {
         }
 
         fn enqueue(&mut self, class: u8, sequence: u32, bytes: u16) {
+            self.enqueue_packet(class, packet(u32::from(class), sequence, bytes));
+        }
+
+        fn enqueue_packet(&mut self, class: u8, packet: Packet) {
             let Self { classes, random, dropped, marks } = self;
-            let packet = packet(u32::from(class), sequence, bytes);
             classes.enqueue(
                 packet,
                 class,
@@ -234,6 +256,26 @@ mod tests {
         assert!(dropped > 0, "CoDel drops after seconds of queueing");
         assert_eq!(popped.len() + dropped, 41);
         assert_eq!(popped.iter().filter(|packet| packet.flow == 1).count(), 1);
+    }
+
+    #[test]
+    fn a_class_whose_credits_are_held_back_yields_to_the_next_class() {
+        let config = crate::queueing::disciplines::credit_shaper::Config {
+            jitter: 0.0,
+            ..crate::base::schema::defaults()
+        };
+        let mut fixture = Fixture::new(&config, 2);
+        let credit = |flow| Packet { kind: Kind::Credit, ..packet(flow, 0, 84) };
+        (0..4).for_each(|_| fixture.enqueue_packet(0, credit(0)));
+        fixture.enqueue(1, 0, 1538);
+        let order = [(); 4].map(|()| fixture.dequeue());
+        assert_eq!(order, [Some((0, 0)), Some((1, 0)), Some((0, 0)), None]);
+        // A credit of 84 B and its packet of 1538 B take this time.
+        assert_eq!(fixture.classes.held_until(), Time(1_297_600));
+        fixture.enqueue(0, 1, 1538);
+        assert_eq!(fixture.dequeue(), Some((0, 1)));
+        assert!(fixture.dequeue_at(Time(1_297_600)).is_some());
+        assert_eq!((fixture.dequeue_at(Time(1_297_600)), fixture.classes.may_go()), (None, true));
     }
 
     proptest! {

@@ -2,14 +2,17 @@
 
 use crate::base::random::Random;
 use crate::base::schema::defaults;
-use crate::base::units::{Duration, Rate, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packet};
 use crate::queueing::disciplines::QueueKind;
 use crate::queueing::{Context, LinkScale, PortQueue, Queue};
 
-/// Port of 10 Gb/s in a network with a base RTT of 10 us.
-pub(crate) const SCALE: LinkScale =
-    LinkScale { rate: Rate::from_gbps(10), base_rtt: Duration::from_micros(10) };
+/// Port of 10 Gb/s in a network with a base RTT of 10 us, and full packets of 1538 B.
+pub(crate) const SCALE: LinkScale = LinkScale {
+    rate: Rate::from_gbps(10),
+    base_rtt: Duration::from_micros(10),
+    packet: Bytes(1538),
+};
 
 /// Creates an ECN-capable packet of `flow`.
 pub(crate) fn packet(flow: FlowNumber, sequence: u32, bytes: u16) -> Packet {

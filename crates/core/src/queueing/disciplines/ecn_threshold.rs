@@ -74,14 +74,14 @@ impl MarkingRule for StepMarking {
 mod tests {
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::base::units::Duration;
+    use crate::queueing::blocks::fixture::SCALE;
     use serde_json::{Value, json};
 
     /// Threshold in packets of 1500 B at these rates.
     fn packets<const N: usize>(config: &Value, gbps: [u64; N]) -> [u64; N] {
         let config = Config::read(config).unwrap();
         gbps.map(|gbps| {
-            let scale = LinkScale { rate: Rate::from_gbps(gbps), base_rtt: Duration::ZERO };
+            let scale = LinkScale { rate: Rate::from_gbps(gbps), ..SCALE };
             let Limit::Bytes(bytes) = config.threshold(scale) else { panic!("not in bytes") };
             bytes / 1500
         })

@@ -3,6 +3,7 @@
 
 pub mod codel;
 pub mod composite;
+pub mod credit_shaper;
 pub mod dcqcn_red;
 pub mod drop_tail;
 pub mod drr;
@@ -23,7 +24,14 @@ pub use crate::queueing::{
 crate::family! {
     /// Queue discipline, by its name in scenarios.
     pub enum Config as dyn QueueKind named "queue" {
-        codel, composite, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric,
-        red, sfq, strict_priority,
+        codel, composite, credit_shaper, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing,
+        fq_codel, pfabric, red, sfq, strict_priority,
+    }
+}
+
+impl Config {
+    /// Returns true if the queue limits the rate of credits.
+    pub fn limits_credits(&self) -> bool {
+        matches!(self, Self::credit_shaper(_))
     }
 }

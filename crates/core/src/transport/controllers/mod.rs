@@ -9,6 +9,7 @@ pub mod d2tcp;
 pub mod d3;
 pub mod dcqcn;
 pub mod dctcp;
+pub mod expresspass;
 pub mod fair_share;
 pub mod fast;
 pub mod high_speed_tcp;
@@ -47,10 +48,10 @@ pub use crate::transport::{
 crate::family! {
     /// The transports, by their names in scenarios.
     pub enum Config as dyn Transport named "transport" {
-        bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, homa, hpcc, jump_start, ndp, patched_timely, pcp, pdq, pfabric, phost, pias,
-        powertcp, python, quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp, timely,
-        vegas, xcp,
+        bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, expresspass, fair_share,
+        fast, high_speed_tcp, homa, hpcc, jump_start, ndp, patched_timely, pcp, pdq, pfabric, phost,
+        pias, powertcp, python, quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp,
+        timely, vegas, xcp,
     }
 }
 

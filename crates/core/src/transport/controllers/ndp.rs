@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::Rate;
-    use crate::transport::fixture::OUTGOING;
+    use crate::transport::fixture::{OUTGOING, credit_host};
     use serde_json::json;
 
     const FORMAT: Format = Format {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn scheduler() -> Box<dyn CreditScheduler> {
-        let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+        let host = credit_host(FORMAT);
         Config::read(&json!({})).unwrap().credit_scheduler(&host).unwrap()
     }
 

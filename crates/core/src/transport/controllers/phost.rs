@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::Rate;
-    use crate::transport::fixture::OUTGOING;
+    use crate::transport::fixture::{OUTGOING, credit_host};
     use serde_json::json;
 
     const FORMAT: Format = Format {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     fn scheduler() -> Box<dyn CreditScheduler> {
-        let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+        let host = credit_host(FORMAT);
         Config::read(&json!({})).unwrap().credit_scheduler(&host).unwrap()
     }
 
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn waits_for_missing_data_double_until_new_data_arrives() {
         let config = json!({ "reliability": { "max_rto": "30 us" }, "free_tokens": 0 });
-        let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+        let host = credit_host(FORMAT);
         let mut scheduler = Config::read(&config).unwrap().credit_scheduler(&host).unwrap();
         start(&mut *scheduler, 0, 2);
         assert_eq!(token(&mut *scheduler, at(0.0)), Some((0, 1)));

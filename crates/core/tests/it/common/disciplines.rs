@@ -49,6 +49,10 @@ pub(super) fn discipline(random: &mut Random) -> Value {
             "header_share": pick(random, &[json!("none"), json!(1), json!(10)]),
             "kmin": "1 KB", "kmax": pick(random, &["1 KB", "20 KB"]),
         }),
+        "credit_shaper" => json!({
+            "kind": "credit_shaper", "capacity": capacity, "credits": pick(random, &[1, 8]),
+            "burst": pick(random, &[1, 2]), "jitter": pick(random, &[0.0, 0.095]),
+        }),
         "drr" => json!({
             "kind": "drr", "capacity": capacity, "quantum": pick(random, &["1040 B", "5 KB"]),
         }),

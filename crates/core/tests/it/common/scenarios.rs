@@ -255,6 +255,12 @@ fn credit(random: &mut Random, transport: &mut Value) {
         transport["initial_window"] = pick(random, &[json!("1 BDP"), json!(1), json!(30)]);
         transport["pull_rate"] = pick(random, &[1.0, 0.5]).into();
         transport["request_pulls"] = pick(random, &[1, 8]).into();
+    } else if transport["kind"] == "expresspass" {
+        transport["initial_rate"] = pick(random, &[0.0625, 1.0]).into();
+        transport["initial_weight"] = pick(random, &[0.0625, 0.5]).into();
+        transport["jitter"] = pick(random, &[0.0, 0.1]).into();
+        transport["feedback"] = json!(random.below(4) > 0);
+        transport["resend_timeout"] = pick(random, &["200 us", "5 ms"]).into();
     }
 }
 
@@ -266,16 +272,23 @@ pub fn with_credit(seed: u64) -> Value {
     }
     let random = &mut Random::new(seed, "scenario/credit");
     let mut transport = json!({
-        "kind": pick(random, &["homa", "phost", "ndp"]),
+        "kind": pick(random, &["expresspass", "homa", "phost", "ndp"]),
         "reliability": { "handshake": random.below(2) == 0, "max_rto": "50 ms" },
     });
     credit(random, &mut transport);
     if transport["kind"] == "ndp" && random.below(2) == 0 {
         // The queue that it was designed for.
         scenario.as_object_mut().map(|scenario| scenario.remove("queue"));
+    } else if transport["kind"] == "expresspass" {
+        scenario["routing"] = json!("flow_hash");
+        if random.below(4) > 0 {
+            let fields = scenario.as_object_mut();
+            fields.map(|fields| (fields.remove("queue"), fields.remove("host_queue")));
+        }
     }
     scenario["transport"] = transport;
     scenario.as_object_mut().map(|scenario| scenario.remove("transports"));
+    keep_credits_with_data(&mut scenario);
     scenario
 }
 
@@ -338,7 +351,9 @@ pub fn scenario(seed: u64) -> Value {
     let reliability = reliability(random, &duplicate_acks);
     let mut transport = transport(random, &reliability);
     let has_telemetry = transport["kind"] == "hpcc" || transport["kind"] == "powertcp";
-    if transport["kind"] == "pdq" || transport["kind"] == "fair_share" || has_telemetry {
+    if ["expresspass", "fair_share", "pdq"].iter().any(|kind| transport["kind"] == *kind)
+        || has_telemetry
+    {
         routing = "flow_hash";
     }
     if transport["kind"] == "fair_share" || has_telemetry {
@@ -425,6 +440,7 @@ pub fn scenario(seed: u64) -> Value {
     cache_path_values(&mut scenario, seed);
     expire_pauses(&mut scenario, seed);
     balance_loads(&mut scenario, seed);
+    keep_credits_with_data(&mut scenario);
     scenario
 }
 
@@ -451,6 +467,21 @@ fn balance_loads(scenario: &mut Value, seed: u64) {
         }),
         other => json!(other),
     };
+}
+
+/// Lets control packets wait with data where a queue limits credits.
+fn keep_credits_with_data(scenario: &mut Value) {
+    let limits = |queue: &str| match &scenario[queue] {
+        Value::Null => scenario["transport"]["kind"] == "expresspass",
+        queue => queue["kind"] == "credit_shaper",
+    };
+    if limits("queue") || limits("host_queue") {
+        for table in ["switch", "host"] {
+            if scenario[table]["control_priority"] == true {
+                scenario[table]["control_priority"] = json!(false);
+            }
+        }
+    }
 }
 
 /// Lets pauses expire, and links lose their frames, in half of the scenarios with pauses.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::base::schema::Parameter;
 use crate::base::units::Rate;
-use crate::transport::fixture::OUTGOING;
+use crate::transport::fixture::{OUTGOING, credit_host};
 use serde_json::json;
 
 const FORMAT: Format = Format {
@@ -20,7 +20,7 @@ const FORMAT: Format = Format {
 const PACKET: Duration = Duration(1_200_000);
 
 fn scheduler(config: &serde_json::Value) -> Box<dyn CreditScheduler> {
-    let host = CreditHost { line_rate: Rate::from_gbps(10), format: FORMAT };
+    let host = credit_host(FORMAT);
     Config::read(config).unwrap().credit_scheduler(&host).unwrap()
 }
 

@@ -1,0 +1,326 @@
+//! `ExpressPass`: credits whose rate ports limit, so that congestion drops credits and not data.
+//!
+//! Source: [expresspass17]; where the paper and its authors' simulator differ, the simulator. A sender
+//! requests credits. The receiver sends them at a rate of the flow; each permits one packet, on the reverse
+//! path. Ports drop credits for whose data a link has no room (`credit_shaper`). Once per RTT the receiver
+//! adjusts the rate to the share of credits that returned no data, so that a small share is lost.
+//!
+//! Deviations: The receiver knows the size of a flow and stops when all its data has arrived, which is when
+//! a CREDIT_STOP behind the last packet would arrive; senders do not stop credits earlier. If credits return
+//! no data for two RTTs, their rate falls to one per RTT, and is halved every two further RTTs. A credit
+//! names a missing packet after a timeout, instead of a NACK with go-back-N. One credit at a time measures
+//! the RTT, not every one.
+
+use std::collections::VecDeque;
+
+use super::{
+    Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
+    InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Reliability, Transport,
+};
+use crate::base::random::Random;
+use crate::base::schema::{defaults, fraction, positive, positive_fraction};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::packet::{FlowNumber, Format, Header, Kind};
+use crate::queueing::disciplines::{self, Capacity, credit_shaper};
+
+crate::parameters! {
+    /// `ExpressPass`: the receiver paces credits, whose rate ports limit, and adjusts their rate to the share
+    /// that is lost ([expresspass17]).
+    pub struct Config {
+        /// α: initial rate of credits, as a share of the largest. A flow of less than 40 packets starts in
+        /// proportion to their number.
+        pub initial_rate: f64 = 0.5, where positive_fraction;
+        /// Initial aggressiveness: weight of the largest rate in an increase (`w_init`; authors' fat-tree:
+        /// 0.0625).
+        pub initial_weight: f64 = 0.5, where positive_fraction;
+        /// Largest aggressiveness (`w_max`).
+        pub max_weight: f64 = 0.5, where positive_fraction;
+        /// Smallest aggressiveness (`w_min`).
+        pub min_weight: f64 = 0.01, where positive_fraction;
+        /// Share of credits that may be lost at a small rate; it falls to 0 at the largest rate (authors'
+        /// simulator: 0.125).
+        pub target_loss: f64 = 0.125, where fraction;
+        /// If false, the rate does not change.
+        pub feedback: bool = true;
+        /// Largest random change of the gap between credits, relative to it, so that flows do not lose their
+        /// credits in step (authors' simulator: 0.1).
+        pub jitter: f64 = 0.1, where fraction;
+        /// Time without data after which credits name missing packets (authors' simulator: 100 ms, in its
+        /// fat-tree 100 us).
+        pub resend_timeout: Duration = Duration::from_millis(100), where positive;
+        /// Timeouts after which a sender requests credit again, and handshake. Losses are detected by the
+        /// receiver.
+        pub reliability: Reliability = Reliability::selective_repeat();
+    }
+}
+
+/// Packets of the smallest flow that starts at the initial rate (authors' simulator).
+const FULL_START: u32 = 40;
+
+/// Increase of the aggressiveness after two periods without excess losses (authors' simulator).
+const WEIGHT_STEP: f64 = 0.05;
+
+/// Rate to which timeouts reduce that of a flow, as a share of the largest.
+const MIN_RATE: f64 = 1e-4;
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let unsent = path.size.map_or(u64::MAX, |size| path.format.packets(size));
+        Box::new(ExpressPass { unsent, credits: VecDeque::new(), wasted: 0 })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism::credited(&self.reliability, CreditUse::Announced)
+    }
+
+    fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
+        let CreditHost { line_rate, format, random } = host;
+        let credit = format.credit.unwrap_or(format.ack);
+        Some(Box::new(CreditPacer {
+            config: self.clone(),
+            interval: line_rate.transmit(credit + format.full()),
+            random: random.clone(),
+            flows: Vec::new(),
+        }))
+    }
+
+    fn own_reliability(&self) -> &'static [&'static str] {
+        Mechanism::SET_BY_CREDIT
+    }
+
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
+    /// Ports limit credits for the links that their data takes.
+    fn needs_one_path(&self) -> bool {
+        true
+    }
+
+    fn queue(&self) -> disciplines::Config {
+        disciplines::Config::credit_shaper(defaults())
+    }
+
+    fn host_queue(&self) -> disciplines::Config {
+        let capacity = Some(Capacity::Packets(1000));
+        disciplines::Config::credit_shaper(credit_shaper::Config { capacity, ..defaults() })
+    }
+}
+
+/// Sender of a flow.
+struct ExpressPass {
+    /// Packets to be sent, for the first time or again.
+    unsent: u64,
+    /// Numbers of unspent credits.
+    credits: VecDeque<u32>,
+    /// Credits that found no packet to send.
+    wasted: u32,
+}
+
+impl Controller for ExpressPass {
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+        self.unsent = self.unsent.saturating_add(u64::from(credit.segment != u32::MAX));
+        if (self.credits.len() as u64) < self.unsent {
+            self.credits.push_back(credit.number);
+        } else {
+            self.wasted += 1;
+        }
+    }
+
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+        self.credits.pop_front();
+        self.unsent = self.unsent.saturating_sub(1);
+        Some(self.allowance())
+    }
+
+    /// A credit permits any packet, but only one.
+    fn allowance(&self) -> Allowance {
+        Allowance::granted(if self.credits.is_empty() { 0 } else { u32::MAX })
+    }
+
+    fn header(&self, outgoing: &OutgoingPacket) -> Header {
+        if outgoing.kind != Kind::Data {
+            return Header::NONE;
+        }
+        let number = self.credits.front().copied().unwrap_or_default();
+        Header::Credit { number, class: 0 }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("credits", self.credits.len() as f64), ("wasted_credits", f64::from(self.wasted))]
+    }
+}
+
+/// Incomplete flow at its receiver.
+struct Inbound {
+    flow: FlowNumber,
+    /// Rate of credits, as a share of the largest.
+    rate: f64,
+    /// Aggressiveness: weight of the largest rate in an increase.
+    weight: f64,
+    /// True if the last period had no excess losses.
+    may_accelerate: bool,
+    /// Number of the last credit, and the highest number that data has returned.
+    issued: u32,
+    returned: u32,
+    next_credit: Time,
+    /// Credit that is timed, and when it was sent.
+    timed: Option<(u32, Time)>,
+    /// Smoothed time from a credit to its data.
+    rtt: Option<Duration>,
+    period_start: Time,
+    /// Credits whose fate has become known in the period, and those of them that returned data.
+    settled: u32,
+    successful: u32,
+    /// Time when credits name missing packets, and the first one that the next credit may name.
+    resend_at: Time,
+    resend_from: u32,
+}
+
+impl Inbound {
+    /// Handles data that returns a credit.
+    fn on_data(&mut self, now: Time, number: u32) {
+        if number > self.returned {
+            self.settled += number - self.returned;
+            self.successful += 1;
+            self.returned = number;
+        }
+        if let Some((timed, sent_at)) = self.timed.take_if(|(timed, _)| number >= *timed)
+            && number == timed
+        {
+            let sample = now - sent_at;
+            self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 4 + sample) / 5));
+        }
+    }
+
+    /// Adjusts the rate to the losses of credits, once per RTT (Algorithm 1, as in the authors' simulator).
+    /// `interval` is that of credits at the largest rate.
+    fn adjust(&mut self, now: Time, interval: Duration, config: &Config) {
+        let Some(rtt) = self.rtt.filter(|rtt| now >= self.period_start + *rtt) else { return };
+        let one_per_rtt = interval.seconds() / rtt.seconds();
+        if self.settled == 0 {
+            // All credits are lost, or the sender has nothing left to send because data is lost.
+            if now >= self.period_start + rtt * 2 {
+                self.rate = (self.rate / 2.0).min(one_per_rtt).max(MIN_RATE);
+                self.period_start = now;
+            }
+            return;
+        }
+        let loss = 1.0 - f64::from(self.successful) / f64::from(self.settled);
+        let target = (1.0 - self.rate) * config.target_loss;
+        if loss > target {
+            let period = (now - self.period_start).seconds();
+            let arrival_rate = f64::from(self.successful) * interval.seconds() / period;
+            self.rate = self.rate.min(arrival_rate * (1.0 + target));
+            self.weight = (self.weight / 2.0).max(config.min_weight);
+            self.may_accelerate = false;
+        } else {
+            if self.may_accelerate {
+                self.weight = (self.weight + WEIGHT_STEP).min(config.max_weight);
+            }
+            self.may_accelerate = true;
+            self.rate += self.weight * (1.0 - self.rate);
+        }
+        self.rate = self.rate.max(one_per_rtt).min(1.0);
+        (self.period_start, self.settled, self.successful) = (now, 0, 0);
+    }
+
+    /// Returns the packet that the next credit names: `u32::MAX` unless data has been missing for a timeout.
+    fn missing(&mut self, now: Time, missing: MissingSegments<'_>, config: &Config) -> u32 {
+        if now < self.resend_at {
+            return u32::MAX;
+        }
+        let segment = missing(self.flow, self.resend_from);
+        self.resend_from = segment.wrapping_add(1);
+        if segment == u32::MAX {
+            // All have been named, and the next timeout begins.
+            self.rate = (self.rate / 2.0).max(MIN_RATE);
+            self.resend_at = now + config.resend_timeout;
+        }
+        segment
+    }
+}
+
+/// Credits of a receiving host.
+struct CreditPacer {
+    config: Config,
+    /// Smallest gap between credits: the time of a credit and of the packet that it permits.
+    interval: Duration,
+    random: Random,
+    flows: Vec<Inbound>,
+}
+
+impl CreditScheduler for CreditPacer {
+    fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
+        let Config { initial_rate, initial_weight, resend_timeout, .. } = self.config;
+        let start = f64::from(inbound.segments.min(FULL_START)) / f64::from(FULL_START);
+        self.flows.push(Inbound {
+            flow: inbound.flow,
+            rate: initial_rate * start,
+            weight: initial_weight,
+            may_accelerate: false,
+            issued: 0,
+            returned: 0,
+            next_credit: now,
+            timed: None,
+            rtt: None,
+            period_start: now,
+            settled: 0,
+            successful: 0,
+            resend_at: now + resend_timeout,
+            resend_from: 0,
+        });
+    }
+
+    fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: Arrival) {
+        let Some(flow) = self.flows.iter_mut().find(|other| other.flow == flow) else { return };
+        match arrival {
+            Arrival::Data { number, .. } => {
+                flow.on_data(now, number);
+                // Credits go on to name missing packets until all have been named.
+                if flow.resend_from == 0 {
+                    flow.resend_at = now + self.config.resend_timeout;
+                }
+            }
+            // The first one announces the flow; after others credits or data are lost.
+            Arrival::Request if flow.issued > 0 => {
+                (flow.resend_at, flow.next_credit) = (now, now);
+            }
+            Arrival::Request | Arrival::Trimmed => {}
+        }
+    }
+
+    fn on_end(&mut self, _now: Time, flow: FlowNumber) {
+        self.flows.retain(|other| other.flow != flow);
+    }
+
+    fn next_credit(
+        &mut self,
+        now: Time,
+        missing: MissingSegments<'_>,
+    ) -> Option<(FlowNumber, Credit)> {
+        let Self { config, interval, random, flows } = self;
+        let flow = flows.iter_mut().min_by_key(|flow| (flow.next_credit, flow.flow))?;
+        if flow.next_credit > now {
+            return None;
+        }
+        if config.feedback {
+            flow.adjust(now, *interval, config);
+        }
+        let segment = flow.missing(now, missing, config);
+        flow.issued += 1;
+        flow.timed.get_or_insert((flow.issued, now));
+        let jitter = 1.0 + config.jitter * (2.0 * random.uniform() - 1.0);
+        flow.next_credit = now + Duration::from_seconds(interval.seconds() / flow.rate * jitter);
+        Some((flow.flow, Credit { number: flow.issued, segment, class: 0 }))
+    }
+
+    fn next_timer(&self) -> Time {
+        self.flows.iter().map(|flow| flow.next_credit).min().unwrap_or(Time::NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests;
