@@ -1,15 +1,16 @@
 """Plans: estimated cost of figures at a scale, before their runs."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sojourn.figures.figure import Figure
+from sojourn.runs import answers
 from sojourn.runs.machine import REFERENCE
 from sojourn.runs.runner import key, run
 from sojourn.scenario.encoding import Prepared
+from sojourn.scenario.reading import ScenarioLike
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ def plan_figures(figures: Iterable[Figure], scale: str, cache: Path | None) -> l
     seen: set[str] = set()
     plans = []
     for figure in figures:
-        scenarios = {key(scenario): scenario for _, scenario in figure.plan(scale)}
+        parts = (
+            part for _, scenario in figure.plan(scale) for part in answers.plan(scenario).scenarios
+        )
+        scenarios = {key(part): part for part in parts}
         missing = {name: item for name, item in scenarios.items() if not _is_cached(cache, name)}
         hops = sum(_estimated_hops(item) for name, item in missing.items() if name not in seen)
         seen |= missing.keys()
@@ -41,7 +45,7 @@ def _is_cached(cache: Path | None, name: str) -> bool:
     return cache is not None and (cache / name).exists()
 
 
-def _estimated_hops(scenario: Mapping[str, Any]) -> float:
+def _estimated_hops(scenario: ScenarioLike) -> float:
     return float(json.loads(Prepared(scenario).core.estimate())["packet_hops"])
 
 
