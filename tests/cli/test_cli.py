@@ -25,7 +25,7 @@ from sojourn.show.result import by_size_table
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = (
     *("run", "compare", "explain", "plot", "view", "tune", "figure", "report", "parts", "schema"),
-    *("examples", "new", "check", "trace", "import", "export", "validate", "real", "bench"),
+    *("examples", "new", "check", "trace", "fold", "import", "export", "validate", "real", "bench"),
 )
 
 
