@@ -42,6 +42,7 @@ LOOKS = {
     "dcqcn+w": Look(GREEN, "s"),
     "timely+w": Look(RED, "^"),
     "hpcc": Look(ORANGE, "D"),
+    "hpcc pint": Look(YELLOW, "X"),
     "both (hpcc)": Look(ORANGE, "D"),
     "per ack": Look(BLUE, "o"),
     "per rtt": Look(GREEN, "s"),

@@ -1,6 +1,7 @@
 //! In-band network telemetry (INT): state of switches that data packets collect and ACKs return.
 
-use crate::base::units::{Bytes, Rate, Time};
+use crate::base::random::Random;
+use crate::base::units::{Bytes, Duration, Rate, Time};
 
 /// State of a switch's port at the start of the transmission of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +20,9 @@ pub struct HopTelemetry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TelemetryStack {
     hops: [HopTelemetry; Self::CAPACITY],
-    count: usize,
+    count: u32,
+    /// Largest code of the ports' average utilisation ([`Digest`]).
+    code: u32,
 }
 
 impl TelemetryStack {
@@ -29,26 +32,80 @@ impl TelemetryStack {
     /// Adds the telemetry of the next hop. A full stack stays as it is, like that of an INT packet whose
     /// remaining hop count is 0.
     pub fn push(&mut self, hop: HopTelemetry) {
-        if let Some(next) = self.hops.get_mut(self.count) {
+        if let Some(next) = self.hops.get_mut(self.count as usize) {
             *next = hop;
             self.count += 1;
         }
     }
 
+    /// Adds the code of the next hop's average utilisation, of which the largest remains.
+    pub fn add_code(&mut self, code: u32) {
+        self.code = self.code.max(code);
+    }
+
+    /// Returns the largest code of the hops' average utilisation.
+    pub fn code(&self) -> u32 {
+        self.code
+    }
+
     /// Removes all hops.
     pub fn clear(&mut self) {
-        self.count = 0;
+        (self.count, self.code) = (0, 0);
     }
 
     /// Returns the telemetry of the hops in the order of the path.
     pub fn hops(&self) -> &[HopTelemetry] {
-        &self.hops[..self.count]
+        &self.hops[..self.count as usize]
+    }
+}
+
+/// Digest of a path instead of its telemetry: ports average their utilisation, and a packet carries the
+/// code of the largest average on its path (PINT, [pint20], as in the simulator of [hpcc19]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Digest {
+    /// Ratio of the utilisations of consecutive codes.
+    pub base: f64,
+    /// Time over which ports average.
+    pub period: Duration,
+}
+
+/// Codes of a full link: utilisation is counted in parts of it, and at least one.
+const PARTS: f64 = 512.0;
+
+impl Digest {
+    /// Returns the code of a utilisation, rounded at random so that the mean of decoded codes is exact.
+    pub fn encode(&self, utilisation: f64, random: &mut Random) -> u32 {
+        let parts = (utilisation * PARTS).ceil().max(1.0);
+        let lower = (parts.ln() / self.base.ln()).floor();
+        let upper_share = (parts / self.base.powf(lower) - 1.0) / (self.base - 1.0);
+        lower as u32 + u32::from(random.uniform() < upper_share)
+    }
+
+    /// Returns the utilisation of a code.
+    pub fn decode(base: f64, code: u32) -> f64 {
+        base.powf(f64::from(code)) / PARTS
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn decoded_codes_have_the_mean_of_the_utilisation() {
+        let digest = Digest { base: 1.05, period: Duration::from_micros(10) };
+        let mut random = Random::new(1, "digest");
+        for utilisation in [1.0 / 512.0, 0.1, 0.5, 0.95, 1.0, 4.0] {
+            let exact = (utilisation * PARTS).ceil() / PARTS;
+            let codes: Vec<u32> =
+                (0..20_000).map(|_| digest.encode(utilisation, &mut random)).collect();
+            let decoded = codes.iter().map(|code| Digest::decode(1.05, *code));
+            let mean = decoded.sum::<f64>() / codes.len() as f64;
+            assert!((mean / exact - 1.0).abs() < 1e-3, "{mean} of {utilisation}");
+            let (least, most) = (codes.iter().min().unwrap(), codes.iter().max().unwrap());
+            assert!(most - least <= 1 && *most < 256, "{least} to {most}");
+        }
+    }
 
     #[test]
     fn a_full_stack_keeps_the_first_hops() {

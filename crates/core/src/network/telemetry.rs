@@ -7,26 +7,70 @@
 use super::Network;
 use super::link::ring::Ring;
 use super::side_table::SideTable;
+use crate::base::random::Random;
 use crate::base::units::{Bytes, Rate, Time};
 use crate::model::packet::Packet;
-use crate::model::telemetry::{HopTelemetry, TelemetryStack};
+use crate::model::telemetry::{Digest, HopTelemetry, TelemetryStack};
 
 /// Telemetry of a port for the packets in flight on its link, in order.
 pub(super) struct PortTelemetry {
     rate: Rate,
     in_flight: Ring<HopTelemetry>,
+    average: Option<Box<AverageUtilisation>>,
+}
+
+/// Average utilisation of a port's link ([`Digest`]).
+struct AverageUtilisation {
+    digest: Digest,
+    random: Random,
+    /// Average; 1 for a full link without a queue.
+    value: f64,
+    /// Start of the last transmission of data, and its bytes.
+    last: Option<(Time, u16)>,
+    /// Codes of the packets in flight that collect telemetry, in order.
+    codes: Ring<u32>,
+}
+
+impl AverageUtilisation {
+    /// Handles the start of the transmission of data, when `queued` bytes wait.
+    fn update(&mut self, packet: &Packet, time: Time, queued: u64, rate: Rate) {
+        let Some((before, bytes)) = self.last.replace((time, packet.bytes)) else { return };
+        let period = self.digest.period.seconds();
+        let passed = time.since(before).seconds().min(period) / period;
+        let periods = |bytes: u64| Bytes(bytes).bits() / rate.bps() / period;
+        self.value =
+            self.value * (1.0 - passed) + periods(queued) * passed + periods(u64::from(bytes));
+    }
 }
 
 impl PortTelemetry {
     /// Returns the telemetry of a port at a link of this nominal rate.
     pub(super) fn new(rate: Rate) -> Self {
-        Self { rate, in_flight: Ring::default() }
+        Self { rate, in_flight: Ring::default(), average: None }
+    }
+
+    /// Averages the utilisation for digests from now on. Codes are rounded with `random`.
+    pub(super) fn set_digest(&mut self, digest: Digest, random: Random) {
+        let average =
+            AverageUtilisation { digest, random, value: 0.0, last: None, codes: Ring::default() };
+        self.average = Some(Box::new(average));
     }
 
     /// Handles the start of the transmission of a packet, when `transmitted` bytes have been transmitted,
     /// with the packet, and `queued` bytes wait.
     pub(super) fn start(&mut self, packet: &Packet, time: Time, transmitted: u64, queued: u64) {
-        if packet.telemetry_row().is_some_and(|_| !packet.kind.is_control()) {
+        if packet.kind.is_control() {
+            return;
+        }
+        let collects = packet.telemetry_row().is_some();
+        if let Some(average) = &mut self.average {
+            average.update(packet, time, queued, self.rate);
+            if collects {
+                let code = average.digest.encode(average.value, &mut average.random);
+                average.codes.push(code);
+            }
+        }
+        if collects {
             let transmitted = Bytes(transmitted - u64::from(packet.bytes));
             let (queued, rate) = (Bytes(queued), self.rate);
             self.in_flight.push(HopTelemetry { time, transmitted, queued, rate });
@@ -35,11 +79,16 @@ impl PortTelemetry {
 
     /// Takes the telemetry of a packet that has arrived at the end of the link; none if the packet collects
     /// none, or if another partition has taken it.
-    fn take(&mut self, packet: &Packet) -> Option<HopTelemetry> {
+    fn take(&mut self, packet: &Packet) -> Option<(HopTelemetry, u32)> {
         packet.telemetry_row().filter(|_| !packet.kind.is_control())?;
         let hop = self.in_flight.get(0).copied()?;
         self.in_flight.drop_first();
-        Some(hop)
+        let code = self.average.as_mut().map_or(0, |average| {
+            let code = average.codes.get(0).copied().unwrap_or_default();
+            average.codes.drop_first();
+            code
+        });
+        Some((hop, code))
     }
 }
 
@@ -68,15 +117,42 @@ impl Network {
         table: &mut TelemetryTable,
         packet: &Packet,
     ) {
-        if let Some(hop) = port.and_then(|port| port.take(packet))
+        if let Some((hop, code)) = port.and_then(|port| port.take(packet))
             && let Some(row) = packet.telemetry_row()
         {
             table[row].push(hop);
+            table[row].add_code(code);
         }
     }
 
     /// Asserts that all stacks have been taken.
     pub fn assert_no_telemetry(&self) {
         assert_eq!(self.telemetry.in_use(), 0, "telemetry that was not freed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::defaults;
+    use crate::base::units::Duration;
+    use crate::model::packet::{Format, Kind};
+
+    #[test]
+    fn the_average_of_a_full_link_is_one_and_the_delay_of_its_queue_in_periods() {
+        // A packet of 1000 B takes 100 ns at 80 Gb/s; 1 us carries 10 000 B.
+        let digest = Digest { base: 1.05, period: Duration::from_micros(1) };
+        let format: Format = defaults();
+        let packet = Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) };
+        for (queued, gap, expected) in [(0, 1, 1.0), (5_000, 1, 1.5), (0, 2, 0.5)] {
+            let mut port = PortTelemetry::new(Rate::from_gbps(80));
+            port.set_digest(digest, Random::new(1, "digest"));
+            for number in 0..400 {
+                let time = Time::ZERO + Duration::from_nanos(100 * gap * number);
+                port.start(&packet, time, 1000, queued);
+            }
+            let value = port.average.unwrap().value;
+            assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
+        }
     }
 }

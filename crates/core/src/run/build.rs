@@ -9,6 +9,7 @@ use crate::base::schema::{Parameter, Problem, did_you_mean};
 use crate::base::units::{Duration, Rate, Time};
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
+use crate::model::telemetry::Digest;
 use crate::network::Network;
 use crate::network::breakdown::packet_log::PacketLog;
 use crate::network::link::loss::Losses;
@@ -55,6 +56,8 @@ struct NetworkParts {
     is_awaited: bool,
     /// True if packets of a transport collect telemetry.
     has_telemetry: bool,
+    /// Digest that packets of a transport collect.
+    digest: Option<Digest>,
     /// Base RTT of the longest path.
     base_rtt: Duration,
 }
@@ -211,6 +214,7 @@ impl Scenario {
                     mechanism.pacing.is_some() || mechanism.credit != CreditUse::None
                 }),
             has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
+            digest: self.digest()?,
             base_rtt: self.base_rtt(),
             traffic,
             buffers,
@@ -219,10 +223,34 @@ impl Scenario {
         })
     }
 
+    /// Returns the digest that packets collect. Ports have one average.
+    fn digest(&self) -> Result<Option<Digest>, Problem> {
+        let base_rtt = self.base_rtt();
+        let mut digests = self
+            .all_transports()
+            .filter_map(|(field, transport)| Some((field, transport.digest(base_rtt)?)));
+        let first = digests.next().map(|(_, digest)| digest);
+        match digests.find(|(_, digest)| Some(*digest) != first) {
+            Some((field, _)) => {
+                let message = "must be that of the other transports, since ports have one average";
+                Err(Problem::new(format!("{field}.pint"), message))
+            }
+            None => Ok(first),
+        }
+    }
+
     /// Builds the port of a link.
     fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
         let NetworkParts {
-            queues, router, from_host, passing, is_awaited, traffic, base_rtt, ..
+            queues,
+            router,
+            from_host,
+            passing,
+            is_awaited,
+            traffic,
+            base_rtt,
+            digest,
+            ..
         } = parts;
         let (link, from_host) = (&graph.links[id], from_host[id]);
         let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
@@ -246,7 +274,12 @@ impl Scenario {
         };
         let losses = Losses::new(&link.loss, || random("loss"));
         let queues = queues.iter().map(queue).collect();
-        Port::new(link, queues, &traffic.weights, router, config, random("port"), losses)
+        let (weights, stream) = (&traffic.weights, random("port"));
+        let mut port = Port::new(link, queues, weights, router, config, stream, losses);
+        if let Some(digest) = *digest {
+            port.set_digest(digest, random("digest"));
+        }
+        port
     }
 
     /// Builds the network for flows of these classes.

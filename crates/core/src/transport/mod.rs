@@ -33,9 +33,10 @@ pub use self::mechanism::{
     Reliability, RtoRestart, Signalling,
 };
 
-use crate::base::units::Bytes;
+use crate::base::units::{Bytes, Duration};
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
+use crate::model::telemetry::Digest;
 use crate::queueing::{DesignRates, disciplines};
 use crate::router;
 
@@ -55,6 +56,12 @@ pub trait Transport {
 
     /// Returns the router function that the transport requires at every port, if any.
     fn router(&self) -> Option<router::Config> {
+        None
+    }
+
+    /// Returns the digest that packets collect beside their telemetry, in a network with this longest base
+    /// RTT, if any.
+    fn digest(&self, _base_rtt: Duration) -> Option<Digest> {
         None
     }
 

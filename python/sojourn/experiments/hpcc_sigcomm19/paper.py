@@ -28,6 +28,9 @@ PAYLOAD = 1000
 TELEMETRY: dict[str, Any] = {"payload": f"{PAYLOAD} B", "header": "90 B", "ack": "88 B"}
 """Packets with telemetry of up to five hops."""
 
+DIGEST: dict[str, Any] = {"payload": f"{PAYLOAD} B", "header": "50 B", "ack": "60 B"}
+"""Packets with one number for the path (PINT)."""
+
 PLAIN: dict[str, Any] = {"payload": f"{PAYLOAD} B", "header": "48 B", "ack": "60 B"}
 """Packets without telemetry."""
 
@@ -43,6 +46,8 @@ HOST: dict[str, Any] = {"stamps": "wire", "control_priority": True}
 
 HPCC, DCQCN, TIMELY, DCTCP = "HPCC", "DCQCN+w", "TIMELY+w", "DCTCP"
 """The schemes of the public curves; `+w` is a window that shrinks with the rate."""
+
+PINT = "HPCC-PINT"
 
 
 def hpcc(base_rtt_ns: int, **parameters: Any) -> dict[str, Any]:

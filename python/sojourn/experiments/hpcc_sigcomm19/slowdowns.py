@@ -1,6 +1,7 @@
 """Slowdowns by flow size on HPCC's network of 320 hosts: the family of F1 to F4."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,17 @@ base: dict[str, Any] = {
 }
 
 
-def slowdowns(sizes: str, load: float, *, id: str, **arrivals: dict[str, str]) -> Figure:
+def slowdowns(
+    sizes: str,
+    load: float,
+    *,
+    id: str,
+    others: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    **arrivals: dict[str, str],
+) -> Figure:
     """Return the figure of a flow size distribution at a load; claims are those of its file.
 
-    `arrivals` are the warm-up and the last arrival at each scale.
+    `arrivals` are the warm-up and the last arrival at each scale. `others` are further schemes.
     """
     figure = Figure(
         paper,
@@ -145,7 +153,7 @@ def slowdowns(sizes: str, load: float, *, id: str, **arrivals: dict[str, str]) -
         }
         network = override(base, {"topology": {"kind": "clos", **FABRICS[scale["name"]]}})
         shared = override(network, {"workload": workload, "warm_up": scale["warm_up"]})
-        for scheme, change in schemes.items():
+        for scheme, change in {**schemes, **others}.items():
             yield {"scheme": scheme}, override(shared, change)
 
     figure.table(by_position)
@@ -237,7 +245,11 @@ FLAT = tuple(range(10, 80, 10))
 
 def flat(table: pl.DataFrame) -> Verdict:
     """Judge that below position 70 % each percentile of each scheme is near its mean."""
-    rows = table.filter(pl.col("metric").is_in(TAILS), pl.col("position").is_in(FLAT))
+    rows = table.filter(
+        pl.col("metric").is_in(TAILS),
+        pl.col("position").is_in(FLAT),
+        pl.col("scheme").is_in(list(schemes)),
+    )
     means = rows.with_columns(
         ratio=pl.col("value") / pl.col("value").mean().over("scheme", "metric")
     )

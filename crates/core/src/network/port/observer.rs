@@ -1,8 +1,10 @@
 //! Observers of a port: its router, the FCT breakdown and telemetry.
 
 use super::Port;
+use crate::base::random::Random;
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Packet;
+use crate::model::telemetry::Digest;
 use crate::network::breakdown::packet_records;
 use crate::network::breakdown::port_activity::Totals;
 use crate::network::switch::traffic_classes::Class;
@@ -90,6 +92,14 @@ impl Port {
 
 /// Telemetry.
 impl Port {
+    /// Averages the port's utilisation for digests from now on, if the port records telemetry. Codes are
+    /// rounded with `random`.
+    pub fn set_digest(&mut self, digest: Digest, random: Random) {
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.set_digest(digest, random);
+        }
+    }
+
     /// Returns the telemetry of the packets in flight, if the port records any.
     pub(in crate::network) fn telemetry(&mut self) -> Option<&mut PortTelemetry> {
         self.telemetry.as_deref_mut()

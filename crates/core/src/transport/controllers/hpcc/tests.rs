@@ -105,6 +105,33 @@ fn stages_of_additive_increase_precede_a_multiplicative_one() {
 }
 
 #[test]
+fn the_digest_replaces_the_average_of_telemetry() {
+    let ack = |flow: &mut dyn Controller, cumulative, code| {
+        let mut path = TelemetryStack::default();
+        path.add_code(code);
+        path.add_code(code / 2);
+        flow.on_telemetry(&path);
+        flow.on_ack(&Ack { cumulative, next: 1_000, ..ACK });
+    };
+    let mut one = flow(&json!({ "pint": {} }));
+    ack(&mut *one, 1, 0);
+    // 1.05^128 / 512 = 1.0068 of the link.
+    ack(&mut *one, 2, 128);
+    let expected = 100.0 / (1.05_f64.powi(128) / 512.0 / 0.95) + 0.05;
+    assert!((rate(&*one) - expected).abs() < 1e-9, "{}", rate(&*one));
+    // A hundredth of the ACKs changes the rate.
+    let mut few = flow(&json!({ "pint": { "probability": 0.01 }, "reaction": "per_ack" }));
+    ack(&mut *few, 1, 0);
+    let changes = (2..2_002).filter(|number| {
+        let before = rate(&*few);
+        ack(&mut *few, *number, if before < 50.0 { 0 } else { 128 });
+        rate(&*few) != before
+    });
+    let changes = changes.count();
+    assert!((10..30).contains(&changes), "{changes}");
+}
+
+#[test]
 fn delayed_acks_are_rejected() {
     let problem = Config::read(&json!({ "reliability": { "delayed_ack": "1 ms" } })).unwrap_err();
     assert_eq!(
