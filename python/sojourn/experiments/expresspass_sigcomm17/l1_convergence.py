@@ -1,0 +1,151 @@
+"""Figure L1: time until a second flow and the first have equal rates."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    all_at_least,
+    all_at_most,
+    at_least,
+    metrics,
+    override,
+    plot,
+    steady,
+)
+
+from .paper import DCTCP, EXPRESSPASS, RTT_S, dumbbell, paper, schemes
+
+START_S = 20e-3
+"""Start of the second flow."""
+
+NEAR = 0.2
+"""Largest distance from the fair share, relative to it."""
+
+SETTLED = 5
+"""Number of RTTs in a row in which both flows must be near it."""
+
+RATE, TIME = "throughput", "RTTs to the fair share"
+
+figure = Figure(
+    paper,
+    id="l1",
+    title="A second flow joins the first",
+    source="Convergence of two flows",
+    scales={
+        "smoke": {"gbps": (10,), "length_ms": 30},
+        "quick": {"gbps": (10, 100), "length_ms": 100},
+        "paper": {"gbps": (10, 100), "length_ms": 400},
+    },
+    deviations=(
+        "Two flows share a link with a round trip of 100 µs; the second starts 20 ms after the "
+        "first. They have converged when both have 80 to 120 % of half their total throughput in "
+        "each of five RTTs in a row; the time is that of the first of them.",
+        "A scheme that has not converged by the end of the run counts with the time to the end, "
+        "and its value is a lower bound.",
+        "The published times of ExpressPass are 3 to 6 RTTs, from memory.",
+    ),
+    panels=(1, 3),
+    size=(15, 4.6),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    flows = [{"source": 0, "target": 2}, {"source": 1, "target": 3, "start": f"{START_S} s"}]
+    for gbps in scale["gbps"]:
+        shared = override(
+            dumbbell(2, gbps),
+            {
+                "workload": {"kind": "flows", "flows": flows},
+                "samples": {"interval": f"{RTT_S} s", "flows": [0, 1]},
+                "time_limit": f"{START_S * 1e3 + scale['length_ms']} ms",
+            },
+        )
+        for scheme, change in schemes.items():
+            yield {"scheme": scheme, "gbps": gbps}, override(shared, change)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    labels = ["scheme", "gbps", "seed"]
+    rates = steady.flow_rates(runs, RTT_S).filter(pl.col("time_s") > START_S + RTT_S / 2)
+    shares = rates.with_columns(
+        share=pl.col("value") / pl.col("value").mean().over(*labels, "time_s")
+    )
+    times = [
+        {**dict(zip(labels, key, strict=True)), "metric": TIME, **convergence(part)}
+        for key, part in shares.group_by(labels, maintain_order=True)
+    ]
+    first = pl.col("seed") == runs[0].labels["seed"]
+    return pl.concat(
+        [
+            rates.filter(first).with_columns(metric=pl.lit(RATE)),
+            metrics.across_seeds(pl.DataFrame(times)),
+        ],
+        how="diagonal",
+    )
+
+
+def convergence(shares: pl.DataFrame) -> dict[str, Any]:
+    """Return the RTTs from the start of the second flow until both have the fair share."""
+    distance = shares.group_by("time_s", maintain_order=True).agg(
+        (pl.col("share") - 1).abs().max().alias("distance")
+    )
+    near = (distance["distance"] <= NEAR).cast(pl.Int64)
+    settled = near.rolling_sum(SETTLED).fill_null(0) == SETTLED
+    ends = distance["time_s"].filter(settled)
+    if ends.is_empty():
+        last = math.floor((distance["time_s"][-1] - START_S) / RTT_S)
+        return {"value": float(last), "at_least": True}
+    return {"value": (ends[0] - START_S) / RTT_S - SETTLED + 1, "at_least": False}
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    rates = table.filter(metric=RATE)
+    for panel, gbps in zip(axes, rates["gbps"].unique(maintain_order=True), strict=False):
+        part = rates.filter(
+            pl.col("gbps") == gbps, pl.col("flow") == 1, pl.col("time_s") < START_S + 10e-3
+        )
+        plot.series(panel, part, unit="Gb/s", label="throughput of the second flow")
+        panel.set_title(f"{gbps} Gb/s", loc="right", fontsize=10)
+    times = table.filter(metric=TIME).with_columns(link=pl.format("{} Gb/s", "gbps"))
+    plot.levels(axes[2], times, group="link", label=TIME, values="{:.0f}")
+    plot.one_legend(axes)
+
+
+def time(table: pl.DataFrame, scheme: str, gbps: int) -> float:
+    """Return the convergence time of a scheme in RTTs."""
+    return metrics.at(table, metric=TIME, scheme=scheme, gbps=gbps)
+
+
+def speeds(table: pl.DataFrame) -> list[int]:
+    """Return the rates of the links in Gb/s."""
+    return table["gbps"].unique().sort().to_list()
+
+
+@figure.claim("ExpressPass converges in at most 10 RTTs")
+def fast(table: pl.DataFrame) -> Verdict:
+    return all_at_most(
+        {f"RTTs at {gbps} Gb/s": time(table, EXPRESSPASS, gbps) for gbps in speeds(table)}, 10
+    )
+
+
+@figure.claim("10 Gb/s: DCTCP takes at least 20 times as long", scales=("quick", "paper"))
+def dctcp_is_slower(table: pl.DataFrame) -> Verdict:
+    ratio = time(table, DCTCP, 10) / time(table, EXPRESSPASS, 10)
+    return all_at_least({f"{DCTCP} over {EXPRESSPASS}": ratio}, 20)
+
+
+@figure.claim("the ratio grows with the rate of the link", scales=("quick", "paper"))
+def grows(table: pl.DataFrame) -> Verdict:
+    slow, fast = (time(table, DCTCP, gbps) / time(table, EXPRESSPASS, gbps) for gbps in (10, 100))
+    return at_least(fast / slow, 1, "the ratio at 100 Gb/s over that at 10 Gb/s")
