@@ -5,11 +5,10 @@
 //! path. Ports drop credits for whose data a link has no room (`credit_shaper`). Once per RTT the receiver
 //! adjusts the rate to the share of credits that returned no data, so that a small share is lost.
 //!
-//! Deviations: The receiver knows the size of a flow and stops when all its data has arrived, which is when
-//! a CREDIT_STOP behind the last packet would arrive; senders do not stop credits earlier. If credits return
-//! no data for two RTTs, their rate falls to one per RTT, and is halved every two further RTTs. A credit
-//! names a missing packet after a timeout, instead of a NACK with go-back-N. One credit at a time measures
-//! the RTT, not every one.
+//! Deviations: The receiver knows the size of a flow and stops when all its data has arrived; in the source a
+//! packet behind the last one stops the credits, or an earlier one. If credits return no data for two RTTs,
+//! their rate falls to one per RTT, and is halved every two further RTTs. A credit names a missing packet
+//! after a timeout, instead of a NACK with go-back-N. One credit at a time measures the RTT, not every one.
 
 use std::collections::VecDeque;
 
