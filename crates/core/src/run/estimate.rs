@@ -19,10 +19,8 @@ use crate::traffic::{WorkloadContext, WorkloadEstimate};
 
 /// Bytes for each node of the graph, with its name.
 const NODE: f64 = 150.0;
-/// Bytes for each link of the graph, with its port and queue.
+/// Bytes for each link of the graph, with its port and queue (a sixth), and its counters in the summary.
 const LINK: f64 = 4_000.0;
-/// Bytes for each pair of a node and a host that receives: distance and number of paths.
-const NODE_AND_TARGET: f64 = 10.0;
 /// Bytes for each flow record: in the core, in a growing column, and in the tables of the Python package.
 const RECORD: f64 = 200.0;
 /// Bytes for each sample, in the same places.
@@ -133,7 +131,8 @@ impl Scenario {
         let samples = self.samples_until(ends, &workload);
         let (nodes, links) = (graph.nodes.len() as f64, graph.links.len() as f64);
         let targets = workload.flows.min(graph.hosts.len() as f64);
-        let network = nodes * (NODE + targets * NODE_AND_TARGET) + links * LINK;
+        let mut paths = Paths::new(graph);
+        let network = nodes * NODE + paths.table_bytes(targets) + links * LINK;
         let (breakdown_row, live_breakdown) =
             if self.account { (BREAKDOWN_ROW, LIVE_BREAKDOWN) } else { (0.0, 0.0) };
         let has_stack = self.transport.as_ref().is_some_and(|main| main.has_own_stack());
@@ -145,7 +144,7 @@ impl Scenario {
         };
         let packet_hops = match self.model {
             Model::Packet => {
-                self.packets_until(ends, &workload, graph) * 2.0 * mean_distance(graph)
+                self.packets_until(ends, &workload, graph) * 2.0 * mean_distance(graph, &mut paths)
             }
             Model::Ideal(_) => 0.0,
         };
@@ -227,8 +226,7 @@ fn capacity(graph: &Graph) -> f64 {
 }
 
 /// Returns the mean number of links from the first host to the others.
-fn mean_distance(graph: &Graph) -> f64 {
-    let mut paths = Paths::new(graph);
+fn mean_distance(graph: &Graph, paths: &mut Paths) -> f64 {
     let hops = (1..graph.hosts.len()).filter_map(|target| paths.hops(0, target as HostId));
     let (sum, count) =
         hops.fold((0.0, 0.0), |(sum, count), hops| (sum + f64::from(hops), count + 1.0));

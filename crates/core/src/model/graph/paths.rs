@@ -1,10 +1,17 @@
-//! Shortest paths in hops, computed once per target and cached.
+//! Shortest paths in hops, computed once per attachment switch and cached.
 
-use super::{Graph, LinkId, NodeId};
+use std::cmp::Ordering;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Graph, LinkId, Node, NodeId};
 use crate::model::flow::HostId;
 
 /// Distance of a node without a path to the target.
 const UNREACHED: u16 = u16::MAX;
+
+/// Index of a host in tables of switches.
+const HOST: u32 = u32::MAX;
 
 /// Shortest paths between the hosts of a graph. No path leads through a host, because hosts do not forward.
 ///
@@ -12,12 +19,18 @@ const UNREACHED: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub struct Paths {
     hosts: Vec<NodeId>,
-    forwards: Vec<bool>,
+    /// Hosts with a link.
+    linked: Vec<NodeId>,
+    /// Index among the switches by node, or [`HOST`].
+    switch: Vec<u32>,
+    switches: usize,
     /// Index of the first link of each node in `outgoing`, with one entry more than there are nodes.
     first: Vec<u32>,
     /// Links by the transmitting node, each with the receiving node.
     outgoing: Vec<(LinkId, NodeId)>,
-    towards: Vec<Option<Towards>>,
+    /// Tables by root. The hosts of a switch that have no other cable share its table, so that a large
+    /// network has a table for each rack and not for each host.
+    towards: FxHashMap<NodeId, Towards>,
 }
 
 /// Division of traffic among shortest paths.
@@ -29,12 +42,14 @@ pub(crate) enum Split {
     Paths,
 }
 
-/// Distances and path counts of all nodes to a target.
+/// Distances and path counts of all switches to a root: the only neighbour of the target host, if that is a
+/// switch, and otherwise the target host.
 #[derive(Clone, Debug)]
 struct Towards {
-    /// Hops to the target.
+    root: NodeId,
+    /// Hops to the root.
     distance: Box<[u16]>,
-    /// Number of shortest paths to the target, saturating.
+    /// Number of shortest paths to the root, saturating.
     count: Box<[u64]>,
 }
 
@@ -62,27 +77,45 @@ impl Paths {
             outgoing[*slot as usize] = (id, link.to);
             *slot += 1;
         }
+        let mut switches = 0;
+        let index = |node: &Node| {
+            switches += u32::from(!node.is_host);
+            if node.is_host { HOST } else { switches - 1 }
+        };
+        let switch = graph.nodes.iter().map(index).collect();
+        let has_link = |host: &NodeId| first[*host as usize] < first[*host as usize + 1];
         Self {
             hosts: graph.hosts.clone(),
-            forwards: graph.nodes.iter().map(|node| !node.is_host).collect(),
+            linked: graph.hosts.iter().copied().filter(has_link).collect(),
+            switch,
+            switches: switches as usize,
             first,
             outgoing,
-            towards: vec![None; graph.hosts.len()],
+            towards: FxHashMap::default(),
         }
     }
 
-    /// Number of shortest paths from `source` to `target`; zero if there is no path.
-    pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
-        let node = self.hosts[source as usize];
-        self.towards(target).count[node as usize]
+    /// Returns the memory of the tables of `targets` hosts, in bytes.
+    pub(crate) fn table_bytes(&self, targets: f64) -> f64 {
+        let roots: FxHashSet<_> = self.hosts.iter().map(|host| self.root(*host)).collect();
+        let entry = size_of::<u16>() + size_of::<u64>();
+        targets.min(roots.len() as f64) * (self.switches * entry) as f64
     }
 
-    /// Number of hops from `source` to `target`, if there is a path.
+    /// Number of shortest paths from `source` to another host; zero if there is no path.
+    pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
+        self.search_once(target);
+        let (towards, source, _) = self.ends(source, target);
+        self.distance_and_count(towards, source).1
+    }
+
+    /// Number of hops from `source` to another host, if there is a path.
     pub fn hops(&mut self, source: HostId, target: HostId) -> Option<u16> {
         // Cables and paths lead both ways, so one search from the source covers all its targets.
-        let node = self.hosts[target as usize];
-        let hops = self.towards(source).distance[node as usize];
-        (hops < UNREACHED).then_some(hops)
+        self.search_once(source);
+        let (towards, target, source) = self.ends(target, source);
+        let (hops, _) = self.distance_and_count(towards, target);
+        (hops < UNREACHED).then(|| hops + u16::from(towards.root != source))
     }
 
     /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to `links`.
@@ -95,13 +128,10 @@ impl Paths {
     ) {
         let count = self.count(source, target);
         assert!(choice < count, "path {choice} of {count} from host {source} to host {target}");
-        let end = self.hosts[target as usize];
-        let mut node = self.hosts[source as usize];
-        let towards = self.towards[target as usize].as_ref().expect("found when counted");
-        while node != end {
+        let (towards, mut node, end) = self.ends(source, target);
+        while node != towards.root {
             // The choice counts the paths over one next node after those over another.
-            for (link, next) in self.next_hops(towards, node, end) {
-                let count = towards.count[next as usize];
+            for (link, next, count) in self.next_hops(towards, node) {
                 if choice < count {
                     links.push(link);
                     node = next;
@@ -110,6 +140,7 @@ impl Paths {
                 choice -= count;
             }
         }
+        links.extend(self.last_link(towards, end));
     }
 
     /// Appends the links of the shortest path on which `choose` selects each next hop: it receives the node
@@ -122,16 +153,15 @@ impl Paths {
         links: &mut Vec<LinkId>,
     ) {
         assert!(self.count(source, target) > 0, "no path from host {source} to host {target}");
-        let end = self.hosts[target as usize];
-        let mut node = self.hosts[source as usize];
-        let towards = self.towards[target as usize].as_ref().expect("found when counted");
-        while node != end {
-            let number = self.next_hops(towards, node, end).count();
-            let chosen = self.next_hops(towards, node, end).nth(choose(node, number));
-            let (link, next) = chosen.expect("a choice is below the number of next hops");
+        let (towards, mut node, end) = self.ends(source, target);
+        while node != towards.root {
+            let number = self.next_hops(towards, node).count();
+            let chosen = self.next_hops(towards, node).nth(choose(node, number));
+            let (link, next, _) = chosen.expect("a choice is below the number of next hops");
             links.push(link);
             node = next;
         }
+        links.extend(self.last_link(towards, end));
     }
 
     /// Adds to `loads`, by link, what every node of `amounts` sends to `target` over shortest paths, which
@@ -144,20 +174,20 @@ impl Paths {
         amounts: &mut [f64],
         loads: &mut [f64],
     ) {
-        let (towards, order) = self.search_in_order(target);
-        for &node in order[1..].iter().rev() {
+        let (towards, order) = self.search(target);
+        // Hosts come first, because no path leads through one.
+        let sources = self.linked.iter().chain(order[1..].iter().rev());
+        for &node in sources.filter(|node| **node != target) {
             let amount = std::mem::take(&mut amounts[node as usize]);
             if amount == 0.0 {
                 continue;
             }
-            let next_hops = || self.next_hops(&towards, node, target);
             let share = match split {
-                Split::NextHops => amount / next_hops().count() as f64,
-                Split::Paths => amount / towards.count[node as usize] as f64,
+                Split::NextHops => amount / self.next_hops(&towards, node).count() as f64,
+                Split::Paths => amount / self.distance_and_count(&towards, node).1 as f64,
             };
-            for (link, next) in next_hops() {
-                let paths = towards.count[next as usize] as f64;
-                let part = if split == Split::Paths { share * paths } else { share };
+            for (link, next, paths) in self.next_hops(&towards, node) {
+                let part = if split == Split::Paths { share * paths as f64 } else { share };
                 loads[link as usize] += part;
                 amounts[next as usize] += part;
             }
@@ -165,18 +195,71 @@ impl Paths {
         amounts.fill(0.0);
     }
 
-    /// Returns the links from a node on shortest paths to `end`, each with the receiving node.
+    /// Returns the links from a node on shortest paths to the root, each with the receiving node and the
+    /// number of paths from there.
     fn next_hops(
         &self,
         towards: &Towards,
         node: NodeId,
-        end: NodeId,
-    ) -> impl Iterator<Item = (LinkId, NodeId)> {
-        let nearer = towards.distance[node as usize] - 1;
-        self.outgoing(node).iter().copied().filter(move |(_, next)| {
-            let leads = *next == end || self.forwards[*next as usize];
-            leads && towards.distance[*next as usize] == nearer
+    ) -> impl Iterator<Item = (LinkId, NodeId, u64)> {
+        let (distance, _) = self.distance_and_count(towards, node);
+        self.neighbours(towards, node).filter_map(move |(link, next, (next_distance, count))| {
+            (next_distance < distance).then_some((link, next, count))
         })
+    }
+
+    /// Returns the links from a node to the root and to switches that have a path there, each with the
+    /// receiving node, its distance and its number of paths.
+    fn neighbours(
+        &self,
+        towards: &Towards,
+        node: NodeId,
+    ) -> impl Iterator<Item = (LinkId, NodeId, (u16, u64))> {
+        let leads = |next| next == towards.root || self.switch[next as usize] != HOST;
+        let leading = self.outgoing(node).iter().filter(move |(_, next)| leads(*next));
+        leading
+            .map(|(link, next)| (*link, *next, self.distance_and_count(towards, *next)))
+            .filter(|(_, _, (distance, _))| *distance < UNREACHED)
+    }
+
+    /// Returns the hops from a node to the root, and the number of shortest paths.
+    fn distance_and_count(&self, towards: &Towards, node: NodeId) -> (u16, u64) {
+        if node == towards.root {
+            return (0, 1);
+        }
+        match self.switch[node as usize] {
+            HOST => {
+                let add = |(least, sum): (u16, u64), (distance, count): (u16, u64)| {
+                    let hops = distance + 1;
+                    match hops.cmp(&least) {
+                        Ordering::Less => (hops, count),
+                        Ordering::Equal => (least, sum.saturating_add(count)),
+                        Ordering::Greater => (least, sum),
+                    }
+                };
+                self.neighbours(towards, node).map(|(.., next)| next).fold((UNREACHED, 0), add)
+            }
+            switch => (towards.distance[switch as usize], towards.count[switch as usize]),
+        }
+    }
+
+    /// Returns the table of `target`, which has been computed, and the nodes of the two hosts.
+    fn ends(&self, source: HostId, target: HostId) -> (&Towards, NodeId, NodeId) {
+        let (source, target) = (self.hosts[source as usize], self.hosts[target as usize]);
+        (&self.towards[&self.root(target)], source, target)
+    }
+
+    /// Returns the root of the paths to a host.
+    fn root(&self, host: NodeId) -> NodeId {
+        match self.outgoing(host) {
+            [(_, next)] if self.switch[*next as usize] != HOST => *next,
+            _ => host,
+        }
+    }
+
+    /// Returns the link from the root to a target that is not the root.
+    fn last_link(&self, towards: &Towards, target: NodeId) -> Option<LinkId> {
+        (towards.root != target).then(|| self.outgoing(target)[0].0 ^ 1)
     }
 
     fn outgoing(&self, node: NodeId) -> &[(LinkId, NodeId)] {
@@ -184,46 +267,47 @@ impl Paths {
         &self.outgoing[self.first[node] as usize..self.first[node + 1] as usize]
     }
 
-    fn towards(&mut self, target: HostId) -> &Towards {
-        let index = target as usize;
-        if self.towards[index].is_none() {
-            self.towards[index] = Some(self.search(self.hosts[index]));
+    /// Computes the table of `target` if it is the first host of its root.
+    fn search_once(&mut self, target: HostId) {
+        let root = self.root(self.hosts[target as usize]);
+        if !self.towards.contains_key(&root) {
+            let (towards, _) = self.search(root);
+            self.towards.insert(root, towards);
         }
-        self.towards[index].as_ref().expect("just found")
     }
 
-    fn search(&self, target: NodeId) -> Towards {
-        self.search_in_order(target).0
-    }
-
-    /// Breadth-first search from the target, with the nodes in order of distance. Cables lead both ways, so
-    /// it follows outgoing links.
-    fn search_in_order(&self, target: NodeId) -> (Towards, Vec<NodeId>) {
-        let nodes = self.forwards.len();
-        let mut distance = vec![UNREACHED; nodes].into_boxed_slice();
-        let mut count = vec![0_u64; nodes].into_boxed_slice();
-        let mut queue = Vec::with_capacity(nodes);
-        distance[target as usize] = 0;
-        count[target as usize] = 1;
-        queue.push(target);
+    /// Breadth-first search from a root over switches. Returns them in order of distance, behind the root.
+    /// Cables lead both ways, so it follows outgoing links.
+    fn search(&self, root: NodeId) -> (Towards, Vec<NodeId>) {
+        let mut distance = vec![UNREACHED; self.switches].into_boxed_slice();
+        let mut count = vec![0_u64; self.switches].into_boxed_slice();
+        let mut queue = Vec::with_capacity(self.switches + 1);
+        queue.push(root);
         let mut done = 0;
         while let Some(&node) = queue.get(done) {
             done += 1;
-            if node != target && !self.forwards[node as usize] {
-                continue;
+            let (further, paths) = match self.switch[node as usize] {
+                _ if node == root => (1, 1),
+                switch => (distance[switch as usize] + 1, count[switch as usize]),
+            };
+            if further == UNREACHED {
+                break;
             }
-            let (further, paths) = (distance[node as usize] + 1, count[node as usize]);
             for &(_, next) in self.outgoing(node) {
-                let next = next as usize;
-                if distance[next] == UNREACHED {
-                    distance[next] = further;
-                    queue.push(next as NodeId);
+                let switch = self.switch[next as usize];
+                if next == root || switch == HOST {
+                    continue;
                 }
-                if distance[next] == further {
-                    count[next] = count[next].saturating_add(paths);
+                let switch = switch as usize;
+                if distance[switch] == UNREACHED {
+                    distance[switch] = further;
+                    queue.push(next);
+                }
+                if distance[switch] == further {
+                    count[switch] = count[switch].saturating_add(paths);
                 }
             }
         }
-        (Towards { distance, count }, queue)
+        (Towards { root, distance, count }, queue)
     }
 }
