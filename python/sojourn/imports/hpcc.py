@@ -29,7 +29,7 @@ PACKET_NOTE = (
     "the HPCC simulator without INT"
 )
 
-MAX_NODES = 1 << 15
+MAX_NODES = 1 << 20
 """Limit of the topology `graph`."""
 
 

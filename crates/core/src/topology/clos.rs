@@ -177,9 +177,9 @@ mod tests {
             [
                 error(json!({"pods": 0})),
                 error(json!({"cores": 6})),
-                error(json!({"pods": 65536})),
-                error(json!({"hosts_per_edge": 1, "edges_per_pod": 65536})),
-                error(json!({"hosts_per_edge": 1, "cores": 65536})),
+                error(json!({"pods": 1_000_000})),
+                error(json!({"hosts_per_edge": 1, "edges_per_pod": 1_000_000})),
+                error(json!({"hosts_per_edge": 1, "cores": 1_000_000})),
                 error(json!({"pods": 1, "edges_per_pod": 1, "hosts_per_edge": 1})),
             ]
             .join("\n")

@@ -22,7 +22,7 @@ crate::parameters! {
 
 /// A number of ports of which half can be uplinks and half downlinks.
 pub fn even_ports() -> Bounds {
-    Bounds::at_least(2.0).to(64.0).multiple_of(2)
+    Bounds::at_least(2.0).to(128.0).multiple_of(2)
 }
 
 impl Topology for Config {

@@ -48,8 +48,12 @@ const OPTIONAL: [&str; 12] = [
     "reverse_loss_bad",
 ];
 
-/// Limit of the hop count of a path.
-const MAX_NODES: usize = 1 << 15;
+/// Largest number of nodes.
+const MAX_NODES: usize = 1 << 20;
+
+/// Largest number of hops from the first host to any other. Any two hosts then have at most twice as many
+/// between them, which tables of [`Paths`] can express.
+const MAX_HOPS: u16 = 1 << 14;
 
 impl Topology for Config {
     fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
@@ -95,10 +99,16 @@ impl Config {
             let message = format!("must be from 1 to {}: there are {hosts} hosts", hosts - 1);
             return Err(Problem::new("senders", message));
         }
-        if switches_join_all_hosts(graph) {
-            return Ok(());
-        }
         let mut paths = Paths::new(graph);
+        if switches_join_all_hosts(graph) {
+            let is_far = |host: &HostId| paths.hops(0, *host).is_none_or(|hops| hops > MAX_HOPS);
+            return (1..hosts).find(is_far).map_or(Ok(()), |host| {
+                let (from, to) = (graph.host_name(0), graph.host_name(host));
+                let message =
+                    format!("more than {MAX_HOPS} hops between the hosts `{from}` and `{to}`");
+                Err(file(message))
+            });
+        }
         for target in 0..hosts {
             if let Some(source) = (0..target).find(|&source| paths.count(source, target) == 0) {
                 let (from, to) = (graph.host_name(source), graph.host_name(target));
@@ -226,6 +236,17 @@ mod tests {
             table[key] = value.clone();
         }
         Config::read(&table)?.graph(1)
+    }
+
+    #[test]
+    fn hosts_that_are_too_far_apart_are_rejected() {
+        let cable = |i| format!("s{i},s{},1 Gbps,1 us\n", i + 1);
+        let row = (0..MAX_HOPS).map(cable).collect::<Vec<_>>().concat();
+        let text =
+            format!("from,to,rate,delay\na,s0,1 Gbps,1 us\n{row}s{MAX_HOPS},b,1 Gbps,1 us\n");
+        let problem = graph(&text, &json!({})).unwrap_err();
+        let message = "net.csv: more than 16384 hops between the hosts `a` and `b`";
+        assert_eq!((&*problem.field, &*problem.message), ("file", message));
     }
 
     #[test]

@@ -34,7 +34,7 @@ crate::family! {
     }
 }
 
-/// A number of nodes: at least one, and few enough for the memory.
+/// A number of nodes or links of one kind: at least one, at most [`MAX_HOSTS`].
 pub fn positive_count() -> Bounds {
     Bounds::at_least(1.0).to(f64::from(MAX_HOSTS))
 }
@@ -51,8 +51,8 @@ fn varying(
     Ok((rate, delays.map_or(delay, |trace| trace.longest())))
 }
 
-/// Number of hosts in a fat-tree of 64-port switches.
-const MAX_HOSTS: u32 = 1 << 16;
+/// Largest number of hosts, and of links between two tiers: twice a fat-tree of 128-port switches.
+const MAX_HOSTS: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests;
