@@ -60,7 +60,7 @@ impl WindowPlan {
     }
 
     /// Returns the window plan of a network if windows are faster than events: links between groups carry
-    /// more than a packet per window.
+    /// more than a packet per window, or somewhat less where the ports outgrow the cache.
     pub fn worthwhile(graph: &Graph, packet: Bytes) -> Option<Self> {
         let carried = |window: Duration| {
             let cut_links = graph.links.iter().filter(|link| link.delay >= window);
@@ -69,7 +69,9 @@ impl WindowPlan {
                 .map(|link| link.rate.carries(window.min(MAX_WINDOW)).0 as f64 / packet.0 as f64);
             packets.sum::<f64>() / cut_links.count().max(1) as f64
         };
-        let window = delays(graph).into_iter().find(|delay| carried(*delay) >= MIN_PACKETS)?;
+        let is_large = graph.links.len() >= MANY_LINKS;
+        let least = if is_large { MIN_PACKETS_AT_MANY_LINKS } else { MIN_PACKETS };
+        let window = delays(graph).into_iter().find(|delay| carried(*delay) >= least)?;
         Some(Self::new(graph, window))
     }
 
@@ -107,6 +109,13 @@ impl WindowPlan {
 /// Full packets that a link between groups must carry per window on average, for windows to be faster than
 /// events (docs/performance.md).
 const MIN_PACKETS: f64 = 1.5;
+
+/// The same where the ports do not fit in the cache: windows read the ports of a node while they are near,
+/// and events in the order of time (docs/performance.md).
+const MIN_PACKETS_AT_MANY_LINKS: f64 = 0.5;
+
+/// Number of links whose ports outgrow a second-level cache of 1 MB.
+const MANY_LINKS: usize = 4096;
 
 /// Nonzero delays of a network's links.
 fn delays(graph: &Graph) -> BTreeSet<Duration> {
@@ -167,5 +176,20 @@ mod tests {
         assert_eq!(window(1), None, "250 B in 2 us");
         assert_eq!(window(10), Some(Duration::from_micros(2)), "2500 B, and 250 B in 200 ns");
         assert_eq!(window(100), Some(Duration::from_nanos(200)));
+    }
+
+    #[test]
+    fn windows_are_worthwhile_with_less_than_a_packet_in_each_if_there_are_many_links() {
+        let star = |hosts| {
+            let rate = Rate::from_gbps(10);
+            let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
+            let switch = graph.add_switch("switch");
+            for i in 0..hosts {
+                let host = graph.add_host(format!("host{i}"));
+                graph.connect(host, switch, rate, Duration::from_micros(1));
+            }
+            WindowPlan::worthwhile(&graph, Bytes(1500)).is_some()
+        };
+        assert_eq!([100, MANY_LINKS / 2].map(star), [false, true], "1250 B in 1 us");
     }
 }
