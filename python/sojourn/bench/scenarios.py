@@ -179,6 +179,13 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "transport": {"kind": "dctcp"},
         "workload": {"kind": "permutation", "size": "1 MB"},
     },
+    "W14-slow": {
+        "name": "W14-slow: W14 at 10 Gb/s, for 200 us",
+        "topology": {"kind": "fat_tree", "k": 32, "rate": "10 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {"kind": "permutation", "size": "1 MB"},
+        "time_limit": "200 us",
+    },
     "W15": {
         **LIVE_FLOWS,
         "name": "W15: a million live flows with a window of a packet each on 1024 hosts",
@@ -188,5 +195,36 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         **LIVE_FLOWS,
         "name": "W15-few: 10 000 live flows with a window of a packet each on 1024 hosts",
         "workload": {"kind": "long_lived", "flows": 10_000, "jitter": "100 us"},
+    },
+    "W16": {
+        "name": "W16: web search at load 0.3 on a fat-tree of 65 536 hosts, 100 us",
+        "topology": {"kind": "fat_tree", "k": 64, "rate": "10 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {
+            "kind": "poisson",
+            "load": 0.3,
+            "stop": "100 us",
+            "sizes": {"kind": "empirical", "table": "web_search"},
+        },
+        "time_limit": "100 us",
+    },
+    "W17": {
+        "name": "W17: processor sharing, 1 M flows of Hadoop at load 0.2 on 100 352 hosts",
+        "model": "processor_sharing",
+        "topology": {
+            "kind": "clos",
+            "pods": 128,
+            "edges_per_pod": 16,
+            "hosts_per_edge": 49,
+            "aggregations_per_pod": 8,
+            "cores": 64,
+            "fabric_rate": "40 Gbps",
+        },
+        "workload": {
+            "kind": "poisson",
+            "load": 0.2,
+            "flows": 1_000_000,
+            "sizes": {"kind": "empirical", "table": "fb_hadoop"},
+        },
     },
 }
