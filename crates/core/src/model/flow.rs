@@ -34,6 +34,8 @@ pub struct FlowSpec {
     pub called: Option<Time>,
     /// Persistent connection that carries the flow; `None` for a connection of its own.
     pub connection: Option<Connection>,
+    /// Step of the collective operation, from 0, if the flow belongs to one.
+    pub step: Option<u32>,
 }
 
 /// Persistent connection that carries a flow, as one of several in a byte stream.

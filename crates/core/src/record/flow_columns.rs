@@ -135,6 +135,8 @@ columns! {
     reordering_extent: f64 or NAN = |record: &FlowRecord| {
         record.reordering.map_or(f64::NAN, |reordering| f64::from(reordering.extent))
     };
+    /// Step of the collective operation, from 0; absent for flows that do not belong to one.
+    step: f64 or NAN = |record: &FlowRecord| record.spec.step.map_or(f64::NAN, f64::from);
 }
 
 /// Returns true if a column declares a value for absent ones.
@@ -231,6 +233,7 @@ mod tests {
                 reply: None,
                 called: Some(at(1)),
                 connection: None,
+                step: Some(2),
             },
             outcome: Outcome::Finished,
             fct: Some(Duration::from_micros(20)),
@@ -292,7 +295,7 @@ mod tests {
         }
         assert_eq!(width, FlowColumns::BYTES_PER_FLOW);
         assert_eq!(names.len(), row.len());
-        let latency = row.remove(row.len() - 4);
+        let latency = row.remove(row.len() - 5);
         assert_eq!(latency.0, "latency_s");
         assert!((latency.1 - 24e-6).abs() < 1e-12);
         let (absent, row): (Vec<_>, Vec<_>) =
@@ -318,6 +321,7 @@ mod tests {
             ("lost_packets", 6.0),
             ("reordered_packets", 7.0),
             ("reordering_extent", 8.0),
+            ("step", 2.0),
         ];
         assert_eq!(row, expected);
     }

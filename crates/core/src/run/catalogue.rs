@@ -13,7 +13,7 @@ use crate::queueing::disciplines;
 use crate::record::recording::Config as Recording;
 use crate::run::environment;
 use crate::run::scenario::Scenario;
-use crate::traffic::{generators, sizes};
+use crate::traffic::{collectives, generators, sizes};
 use crate::transport::controllers;
 use crate::{record, router, topology};
 
@@ -25,6 +25,7 @@ pub fn catalogue() -> Value {
         ("environment", environment::catalogue::catalogue()),
         ("topology", topology::Config::catalogue()),
         ("workload", generators::Config::catalogue()),
+        ("algorithm", collectives::Config::catalogue()),
         ("sizes", sizes::Config::catalogue()),
         ("transport", controllers::Config::catalogue()),
         ("queue", disciplines::Config::catalogue()),

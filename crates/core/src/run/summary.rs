@@ -18,6 +18,7 @@ use crate::record::{FlowColumns, Record};
 use crate::run::scenario::{Engine, Scenario};
 use crate::schedule::WindowPlan;
 use crate::simulation::Simulation;
+use crate::traffic::{Job, WorkloadContext};
 use crate::transport::controllers;
 
 /// Execution of a run by the packet simulator.
@@ -126,6 +127,18 @@ impl Scenario {
     ) -> Value {
         let sum = |column: &[u32]| column.iter().map(|count| u64::from(*count)).sum::<u64>();
         let reordered = flows.reordered_packets.iter().filter(|count| !count.is_nan());
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        // The workload was checked when its flows were generated.
+        let jobs = self.workload.jobs(&context).unwrap_or_default();
+        let job = |job: &Job| {
+            json!({
+                "class": job.class,
+                "ranks": job.ranks,
+                "payload_bytes": job.payload.0,
+                "compute_s": job.compute.seconds(),
+                "bound_s": job.bound.seconds(),
+            })
+        };
         json!({
             "version": VERSION,
             "seed": self.seed,
@@ -148,6 +161,7 @@ impl Scenario {
                 "reordered": reordered.sum::<f64>() as u64,
             },
             "stuck": stuck,
+            "jobs": jobs.iter().map(job).collect::<Value>(),
         })
     }
 }

@@ -24,6 +24,8 @@ pub struct WorkloadEstimate {
     pub last: Time,
     /// Memory for flows that are generated before the run, in bytes.
     pub stored_bytes: f64,
+    /// Flows that start only when other flows have ended, in the place of those, and their payload in bytes.
+    pub dependent: [f64; 2],
 }
 
 impl WorkloadEstimate {
@@ -40,6 +42,7 @@ impl WorkloadEstimate {
             first,
             last,
             stored_bytes,
+            dependent: [0.0; 2],
         }
     }
 
@@ -76,6 +79,7 @@ impl WorkloadEstimate {
             first,
             last: first + Duration::from_seconds(batches / rate),
             stored_bytes: 0.0,
+            dependent: [0.0; 2],
         }
     }
 
@@ -97,6 +101,7 @@ impl WorkloadEstimate {
             first: self.first.min(other.first),
             last: self.last.max(other.last),
             stored_bytes: self.stored_bytes + other.stored_bytes,
+            dependent: [0, 1].map(|i| self.dependent[i] + other.dependent[i]),
         }
     }
 
@@ -108,7 +113,8 @@ impl WorkloadEstimate {
         }
         let share = limit.since(self.first).seconds() / span;
         let (flows, payload) = (share * self.flows, share * self.payload);
-        Self { flows: flows.max(self.concurrent), payload, last: limit, ..self }
+        let dependent = self.dependent.map(|number| share * number);
+        Self { flows: flows.max(self.concurrent), payload, last: limit, dependent, ..self }
     }
 
     /// Estimates the peak number of live flows in a network with `links` access links that carries
@@ -116,12 +122,11 @@ impl WorkloadEstimate {
     /// capacity, or else the mean number of flows under processor sharing, ρ/(1 − ρ) per link.
     pub(crate) fn live_flows(&self, rate: f64, links: f64) -> f64 {
         let span = self.last.since(self.first).seconds();
-        let load = if span > 0.0 { self.payload / span / rate } else { f64::INFINITY };
-        let queued = if load < 0.95 {
-            links * load / (1.0 - load)
-        } else {
-            self.flows * (1.0 - 0.95 / load)
-        };
+        let [dependent, dependent_payload] = self.dependent;
+        let (flows, payload) = (self.flows - dependent, self.payload - dependent_payload);
+        let load = if span > 0.0 { payload / span / rate } else { f64::INFINITY };
+        let queued =
+            if load < 0.95 { links * load / (1.0 - load) } else { flows * (1.0 - 0.95 / load) };
         self.flows.min(self.concurrent + queued)
     }
 

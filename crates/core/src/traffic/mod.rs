@@ -3,6 +3,7 @@
 
 pub(crate) mod arrivals;
 pub(crate) mod by_distance;
+pub mod collectives;
 pub(crate) mod demand;
 pub(crate) mod estimate;
 pub mod generators;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 
 use crate::base::random::Random;
 use crate::base::schema::Problem;
-use crate::base::units::Time;
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{Connection, FlowSpec, HostId};
 use crate::model::graph::Graph;
 use crate::model::packet::Format;
@@ -51,8 +52,8 @@ pub struct FlowStream {
     pub dependencies: Option<Box<dyn Dependencies>>,
 }
 
-/// Flows that depend on other flows: RPC responses, the next requests of a closed loop, and flows
-/// after others in a trace.
+/// Flows that depend on other flows: RPC responses, the next requests of a closed loop, flows after
+/// others in a trace, and messages of collective operations.
 ///
 /// A host knows only of the flows that it sends or receives, so a flow depends on those of its own
 /// source. New flows are appended to `next`. They start at `now` or later. Their IDs are unique and
@@ -65,6 +66,21 @@ pub trait Dependencies: Send {
     /// Starts the flows that follow `sent`, whose sender has just closed: all its data are
     /// acknowledged, or it was terminated. Their source is the source of `sent`.
     fn on_sent(&mut self, _sent: &FlowSpec, _now: Time, _next: &mut Vec<FlowSpec>) {}
+}
+
+/// Collective operation of several ranks, whose messages are the flows of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Name of the class.
+    pub class: String,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Payload of all messages.
+    pub payload: Bytes,
+    /// Time that a rank computes before it sends a message that follows others.
+    pub compute: Duration,
+    /// Lower bound on the duration.
+    pub bound: Duration,
 }
 
 /// Parameters of a workload generator.
@@ -101,6 +117,11 @@ pub trait Workload {
     /// Returns the end of random arrivals if it is a default: neither a time nor a number ends them.
     fn default_end(&self) -> Option<Time> {
         None
+    }
+
+    /// Returns the collective operations among the flows.
+    fn jobs(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
+        Ok(Vec::new())
     }
 
     /// Returns warnings of assumptions, each with its field.
@@ -186,6 +207,7 @@ pub(crate) fn flow_between(source: HostId, target: HostId, start: Time) -> FlowS
         reply: None,
         called: None,
         connection: None,
+        step: None,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Flows of a trace that start after others: times computed by hand, and equality of all engines.
+//! Flows that start after others, of traces and of collective operations: times computed by hand, bounds,
+//! and equality of all engines.
 
 use std::fmt::Write;
 
@@ -6,8 +7,9 @@ use serde_json::{Value, json};
 
 use sojourn_core::ideal::models;
 use sojourn_core::run::Results;
+use sojourn_core::traffic::collectives;
 
-use crate::common::{at_once, run, run_with_all_engines, with};
+use crate::common::{at_once, run, run_with_all_engines, try_run, with};
 
 fn trace(rows: &str) -> Value {
     let text = format!("start_s,source,target,size_bytes,after\n{rows}");
@@ -90,4 +92,102 @@ fn an_ideal_serves_followers_beside_other_flows() {
     let ends: Vec<f64> = flows.start_s.iter().zip(&flows.fct_s).map(|(s, fct)| s + fct).collect();
     let expected = [0.004, 0.003, 0.004, 0.005];
     assert!(ends.iter().zip(expected).all(|(end, at)| (end - at).abs() < 1e-11), "{ends:?}");
+}
+
+/// Collective operations of 8 hosts at 4 leaves.
+fn collective(algorithm: &Value, change: Value) -> Value {
+    let workload = json!({
+        "kind": "collective", "algorithm": algorithm, "ranks": 4, "size": "400 KB", "jobs": 2,
+    });
+    json!({
+        "topology": { "kind": "leaf_spine", "leaves": 4, "spines": 2, "hosts_per_leaf": 2 },
+        "transport": "dctcp", "workload": with(&workload, change),
+    })
+}
+
+/// Returns the durations of the jobs, and their bounds.
+fn durations(results: &Results) -> Vec<(f64, f64)> {
+    let Results { flows, summary, .. } = results;
+    let jobs = summary["jobs"].as_array().unwrap().iter().enumerate();
+    let duration = |(class, job): (usize, &Value)| {
+        let of_job = |row: &usize| usize::from(flows.class[*row]) == class;
+        let rows: Vec<usize> = (0..flows.flow.len()).filter(of_job).collect();
+        let first = rows.iter().map(|row| flows.start_s[*row]).fold(f64::INFINITY, f64::min);
+        let last = rows.iter().map(|row| flows.start_s[*row] + flows.fct_s[*row]);
+        (last.fold(0.0, f64::max) - first, job["bound_s"].as_f64().unwrap())
+    };
+    jobs.map(duration).collect()
+}
+
+#[test]
+fn all_engines_agree_on_collective_operations() {
+    for (number, algorithm) in collectives::Config::NAMES.iter().enumerate() {
+        let placement = ["packed", "rail_aligned", "random", "random"][number];
+        let change = json!({ "placement": placement, "compute": "2 us", "jitter": "3 us" });
+        let scenario = collective(&json!(algorithm), change);
+        let counts = run_with_all_engines(&scenario)["counts"].clone();
+        assert_eq!(counts["finished"], counts["flows"], "{algorithm}");
+        let poisson = json!({
+            "kind": "poisson", "load": 0.3, "flows": 30, "sizes": { "kind": "fixed", "size": "20 KB" },
+        });
+        let both = json!({ "kind": "mixed", "parts": [poisson, scenario["workload"]] });
+        let mut scenario = scenario;
+        scenario["workload"] = both;
+        let counts = run_with_all_engines(&scenario)["counts"].clone();
+        assert_eq!(counts["finished"], counts["flows"], "{algorithm}, beside others");
+    }
+}
+
+#[test]
+fn a_job_without_contention_meets_its_bound_and_no_job_is_faster() {
+    let two_pieces = json!({ "kind": "ring", "chunks": 2 });
+    for (algorithm, is_exact) in [
+        (json!("ring"), true),
+        (json!("halving_doubling"), true),
+        (json!("pipeline"), false),
+        (json!("all_to_all"), false),
+        (two_pieces, false),
+    ] {
+        let scenario = collective(&algorithm, json!({ "compute": "5 us" }));
+        for (model, is_alone) in [("alone", true), ("max_min", false), ("packet", false)] {
+            for (duration, bound) in durations(&run(&with(&scenario, json!({ "model": model })))) {
+                let ratio = duration / bound;
+                let least = if is_alone { 0.0 } else { 1.0 - 1e-9 };
+                assert!(ratio >= least, "{algorithm} under {model}: {duration} of {bound}");
+                let meets = (ratio - 1.0).abs() < 1e-9;
+                assert!(!(is_alone && is_exact) || meets, "{algorithm}: {duration} of {bound}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bound_of_a_ring_is_its_closed_form() {
+    // At a star every message takes the same time: 100 KB in 100 packets over two links.
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 4, "rate": "8 Gbps", "delay": "1 us" },
+        "packet": { "payload": "1000 B", "header": "40 B" }, "transport": "dctcp",
+        "workload": { "kind": "collective", "algorithm": "ring", "ranks": 4, "size": "400 KB" },
+    });
+    let [(duration, bound)] = durations(&run(&scenario))[..] else { panic!("one job") };
+    let message = 100.0 * 1040e-9 + 1040e-9 + 2e-6;
+    assert!((bound / (6.0 * message) - 1.0).abs() < 1e-9, "{bound}");
+    assert!(duration >= bound);
+}
+
+#[test]
+fn errors_of_collective_operations_name_the_field() {
+    let problem = |change: Value| try_run(&collective(&json!("ring"), change)).unwrap_err();
+    insta::assert_snapshot!(
+        [
+            problem(json!({ "jobs": 3 })),
+            problem(json!({ "ranks": 1 })),
+            problem(json!({ "size": "3 B" })),
+            problem(json!({ "algorithm": "rign" })),
+            problem(json!({ "ranks": 3, "algorithm": "halving_doubling" })),
+            problem(json!({ "placement": "pack" })),
+            problem(json!({ "algorithm": { "kind": "ring", "operation": "reduce" } })),
+        ]
+        .join("\n")
+    );
 }

@@ -442,6 +442,7 @@ fn required(part: &str) -> Value {
             "name": "t.csv", "text": "start_s,source,target,size_bytes\n0,0,1,1\n",
         } }),
         "mixed" => json!({ "parts": ["long_lived"] }),
+        "collective" => json!({ "algorithm": "ring", "ranks": 2, "size": "1 KB" }),
         "exponential" | "pareto" => json!({ "mean": "10 KB" }),
         "bounded_pareto" | "uniform" => json!({ "min": "1 KB", "max": "2 KB" }),
         "empirical" => json!({ "table": "web_search" }),
@@ -493,6 +494,7 @@ fn every_component_and_parameter_is_documented_and_defaults_round_trip() {
     }
     check_family::<topology::Config>(&catalogue["topology"]);
     check_family::<generators::Config>(&catalogue["workload"]);
+    check_family::<traffic::collectives::Config>(&catalogue["algorithm"]);
     check_family::<traffic::sizes::Config>(&catalogue["sizes"]);
     check_family::<controllers::Config>(&catalogue["transport"]);
     check_family::<disciplines::Config>(&catalogue["queue"]);

@@ -26,6 +26,7 @@ const FAMILIES: &[&str] = &[
     "core/src/queueing/disciplines",
     "core/src/router",
     "core/src/topology",
+    "core/src/traffic/collectives",
     "core/src/traffic/generators",
     "core/src/traffic/sizes",
     "core/src/transport/controllers",

@@ -9,7 +9,7 @@ use crate::base::units::Time;
 use crate::model::flow::{Connection, FlowSpec, Reply};
 use crate::model::packet::Format;
 use crate::traffic::{
-    Demand, Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
+    Demand, Dependencies, FlowClasses, FlowStream, Job, Workload, WorkloadContext, WorkloadEstimate,
 };
 
 crate::parameters! {
@@ -110,6 +110,15 @@ impl Workload for Config {
 
     fn default_end(&self) -> Option<Time> {
         self.parts.iter().filter_map(|part| part.default_end()).max()
+    }
+
+    fn jobs(&self, context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
+        let mut jobs = Vec::new();
+        for (i, part) in self.parts.iter().enumerate() {
+            let of_part = part.jobs(&part_context(context, i));
+            jobs.extend(of_part.map_err(|problem| problem.within(&format!("parts[{i}]")))?);
+        }
+        Ok(jobs)
     }
 
     fn warnings(&self, format: &Format) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! The workload generators, one file each.
 
+pub mod collective;
 pub mod flows;
 pub mod incast;
 pub mod long_lived;
@@ -17,6 +18,7 @@ crate::family! {
     /// Every workload, by the name a scenario gives it.
     pub enum Config as dyn Workload named "workload" {
         poisson, incast, permutation, synchronised, long_lived, rpc, storage, flows, trace, mixed,
+        collective,
     }
 }
 

@@ -58,6 +58,10 @@ fn example(kind: &str) -> Value {
             "kind": kind, "reads": 0.7, "blocks": sizes, "device_time": "20 us",
             "pattern": {"outstanding": 3, "think": "10 us", "calls": 60},
         }),
+        "collective" => json!({
+            "kind": kind, "algorithm": "ring", "ranks": 3, "size": "90 KB", "jobs": 2,
+            "placement": "random", "jitter": "5 us", "compute": "1 us",
+        }),
         other => panic!("no example of `{other}`"),
     }
 }

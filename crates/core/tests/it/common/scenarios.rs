@@ -8,6 +8,7 @@ use sojourn_core::base::random::Random;
 use sojourn_core::base::schema::Parameter;
 use sojourn_core::load_balancing::policies;
 use sojourn_core::topology;
+use sojourn_core::traffic::collectives;
 use sojourn_core::transport::controllers;
 
 use super::disciplines::discipline;
@@ -146,20 +147,29 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
         start += random.exponential(gap);
     }
     let trace = json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } });
-    // With a few RPCs at the same time.
+    // With a few RPCs or collective operations at the same time.
     let sizes = json!({ "kind": "uniform", "min": "1 B", "max": "20 KB" });
     let calls = pick(random, &[json!({ "load": 0.1 }), json!({ "outstanding": 2 })]);
     let mut pattern = calls;
     pattern["calls"] = json!(10);
     pattern["peers"] = pick(random, &[json!("none"), json!(1)]);
-    match random.below(4) {
+    match random.below(5) {
         0 => {
+            let algorithm = pick(random, collectives::Config::NAMES);
+            let collective = json!({
+                "kind": "collective", "algorithm": algorithm, "ranks": 2, "size": "90 KB",
+                "placement": pick(random, &["packed", "rail_aligned", "random"]),
+                "compute": pick(random, &["0 s", "3 us"]), "jitter": pick(random, &["0 s", "3 us"]),
+            });
+            json!({ "kind": "mixed", "parts": [trace, collective] })
+        }
+        1 => {
             let rpc = json!({
                 "kind": "rpc", "request": sizes, "response": sizes, "pattern": pattern,
             });
             json!({ "kind": "mixed", "parts": [trace, rpc] })
         }
-        1 => {
+        2 => {
             let storage = json!({
                 "kind": "storage", "blocks": sizes, "device_time": "30 us", "pattern": pattern,
             });
@@ -533,7 +543,9 @@ fn share_connections(scenario: &mut Value, seed: u64) {
     let connections = json!(pick(random, &[1, 1, 2]));
     if scenario["workload"]["parts"].is_array() {
         scenario["workload"]["parts"][0]["connections"] = connections.clone();
-        scenario["workload"]["parts"][1]["pattern"]["connections"] = connections;
+        if scenario["workload"]["parts"][1]["pattern"].is_object() {
+            scenario["workload"]["parts"][1]["pattern"]["connections"] = connections;
+        }
     } else {
         scenario["workload"]["connections"] = connections;
     }
@@ -602,6 +614,9 @@ fn link_name(scenario: &Value, random: &mut Random) -> String {
 
 /// Returns the class of RPC responses, if any.
 fn response_class(workload: &Value) -> Option<&'static str> {
-    let kind = workload["parts"][1]["kind"].as_str()?;
-    Some(if kind == "rpc" { "rpc response" } else { "read response" })
+    Some(match workload["parts"][1]["kind"].as_str()? {
+        "rpc" => "rpc response",
+        "storage" => "read response",
+        _ => "collective",
+    })
 }

@@ -1,0 +1,326 @@
+//! Collective operations: jobs whose messages wait for each other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use crate::base::schema::{Problem, positive};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::flow::{FlowSpec, HostId};
+use crate::model::graph::{Graph, Link, NodeId, Paths};
+use crate::model::ideal_fct::ideal_fct;
+use crate::traffic::collectives::{self, End, Message, Schedule};
+use crate::traffic::{
+    Dependencies, FlowStream, Job, MAX_CLASSES, Workload, WorkloadContext, WorkloadEstimate,
+    flow_between,
+};
+
+crate::choices! {
+    /// Rule that assigns hosts to ranks. Jobs take hosts one after another, in this order.
+    pub enum Placement {
+        /// By number: ranks fill the hosts of a switch before those of the next.
+        Packed = "packed",
+        /// By position at their switch: ranks with successive numbers lie at successive switches, and a job
+        /// with a rank at each switch has the same position (the rail) everywhere.
+        RailAligned = "rail_aligned",
+        /// In random order.
+        Random = "random",
+    }
+}
+
+crate::parameters! {
+    /// Collective operations, as in distributed training: jobs of several ranks, each at a host of its own,
+    /// that exchange a buffer in steps. A message starts when its rank has received, or has sent, those that
+    /// it depends on. Flow records have the `step` of each message; a job has a class of its own.
+    pub struct Config {
+        /// Algorithm.
+        pub algorithm: collectives::Config;
+        /// Number of ranks of a job, two or more.
+        pub ranks: u32, where positive;
+        /// Size of the buffer of each rank.
+        pub size: Bytes, where positive;
+        /// Number of jobs that run side by side.
+        pub jobs: u32 = 1, where positive;
+        /// Assignment of hosts to ranks.
+        pub placement: Placement = Placement::Packed;
+        /// Time that a rank computes on each received message before it sends the next, one at a time.
+        pub compute: Duration = Duration::ZERO;
+        /// Earliest start.
+        pub start: Time = Time::ZERO;
+        /// Maximum of a uniform random delay of the start of each rank.
+        pub jitter: Duration = Duration::ZERO;
+        /// Name of the flow class; with several jobs, their number is appended, from 1.
+        pub class: String = "collective".to_owned();
+    }
+    check |config| {
+        if config.ranks < 2 {
+            return Err(Problem::new("ranks", "must be 2 or more"));
+        }
+        if config.jobs as usize > MAX_CLASSES {
+            let message = format!("must be at most {MAX_CLASSES}, because each has a class of its own");
+            return Err(Problem::new("jobs", message));
+        }
+        let messages = config.schedule()?.messages().saturating_mul(config.jobs.into());
+        if messages > MAX_MESSAGES {
+            let message = format!("{messages} messages; there may be no more than {MAX_MESSAGES}");
+            return Err(Problem::new("algorithm", message));
+        }
+        Ok(())
+    }
+}
+
+/// Limit of the messages of all jobs, which needs some 20 GB for flow records.
+const MAX_MESSAGES: u64 = 100_000_000;
+
+impl Workload for Config {
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let mut jitter = context.random("jitter");
+        let mut start = || self.start + Duration(jitter.below(self.jitter.0.saturating_add(1)));
+        let schedule = self.schedule()?;
+        let state = |hosts: Vec<HostId>| {
+            let starts = hosts.iter().map(|_| start()).collect();
+            JobState::new(&*schedule, hosts, starts, self.compute)
+        };
+        let states = self.place(context)?.into_iter().map(state).collect();
+        let mut jobs = Jobs { schedule, states };
+        let mut flows = Vec::new();
+        for job in 0..jobs.states.len() {
+            flows.extend(
+                (0..jobs.schedule.first()).map(|number| jobs.start(job, number, Time::ZERO)),
+            );
+        }
+        flows.sort_by_key(|flow| (flow.start, flow.id));
+        let dependencies: Option<Box<dyn Dependencies>> = Some(Box::new(jobs));
+        let stream = FlowStream::numbered(self.classes(), std::iter::empty());
+        Ok(FlowStream { flows: Box::new(flows.into_iter()), dependencies, ..stream })
+    }
+
+    fn estimate(&self, _context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let schedule = self.schedule()?;
+        let jobs = f64::from(self.jobs);
+        let flows = jobs * schedule.messages() as f64;
+        let first = jobs * schedule.first() as f64;
+        let payload = jobs * messages(&*schedule).map(|message| message.size.0 as f64).sum::<f64>();
+        let estimate = WorkloadEstimate::from_list(flows, payload, self.start, self.start);
+        let stored_bytes = first * size_of::<FlowSpec>() as f64 + flows * size_of::<u32>() as f64;
+        let dependent = [flows - first, payload * (1.0 - first / flows)];
+        Ok(WorkloadEstimate { stored_bytes, dependent, ..estimate })
+    }
+
+    fn jobs(&self, context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
+        let schedule = self.schedule()?;
+        let is_computed = schedule.message(schedule.messages() - 1).is_computed;
+        let job = |(class, hosts): (String, Vec<HostId>)| Job {
+            class,
+            ranks: self.ranks,
+            payload: Bytes(messages(&*schedule).map(|message| message.size.0).sum()),
+            compute: if is_computed { self.compute } else { Duration::ZERO },
+            bound: self.bound(context, &*schedule, hosts),
+        };
+        Ok(self.classes().into_iter().zip(self.place(context)?).map(job).collect())
+    }
+}
+
+/// Returns all messages of a schedule.
+fn messages(schedule: &dyn Schedule) -> impl Iterator<Item = Message> + '_ {
+    (0..schedule.messages()).map(|number| schedule.message(number))
+}
+
+impl Config {
+    fn schedule(&self) -> Result<Box<dyn Schedule>, Problem> {
+        self.algorithm.schedule(self.ranks, self.size)
+    }
+
+    /// Returns the name of each job's class.
+    fn classes(&self) -> Vec<String> {
+        match self.jobs {
+            1 => vec![self.class.clone()],
+            jobs => (1..=jobs).map(|job| format!("{} {job}", self.class)).collect(),
+        }
+    }
+
+    /// Returns the hosts of each job, by rank.
+    fn place(&self, context: &WorkloadContext<'_>) -> Result<Vec<Vec<HostId>>, Problem> {
+        let WorkloadContext { graph, .. } = context;
+        let (ranks, all) = (self.ranks as usize, graph.hosts.len());
+        if ranks.saturating_mul(self.jobs as usize) > all {
+            let message = format!(
+                "{} jobs of {ranks} ranks need a host for each rank; there are {all}",
+                self.jobs
+            );
+            return Err(Problem::new("ranks", message));
+        }
+        let mut hosts: Vec<HostId> = (0..graph.host_count()).collect();
+        match self.placement {
+            Placement::Packed => {}
+            Placement::RailAligned => {
+                let positions = positions(graph);
+                hosts.sort_by_key(|host| (positions[*host as usize], *host));
+            }
+            Placement::Random => context.random("placement").shuffle(&mut hosts),
+        }
+        Ok(hosts.chunks(ranks).take(self.jobs as usize).map(<[HostId]>::to_vec).collect())
+    }
+
+    /// Returns a lower bound on the duration of a job on these hosts: the larger of its duration if every
+    /// message has its ideal FCT, and of the time that a host's link needs for all messages of its rank.
+    fn bound(
+        &self,
+        context: &WorkloadContext<'_>,
+        schedule: &dyn Schedule,
+        hosts: Vec<HostId>,
+    ) -> Duration {
+        let WorkloadContext { graph, format, .. } = *context;
+        let mut paths = Paths::new(graph);
+        let mut cache: FxHashMap<(u32, u32, u64), Duration> = FxHashMap::default();
+        let places = hosts.clone();
+        let mut fct = |Message { source, target, size, .. }: Message| {
+            let key = (source, target, size.0);
+            *cache.entry(key).or_insert_with(|| {
+                let mut links = Vec::new();
+                let [source, target] = [source, target].map(|rank| places[rank as usize]);
+                paths.append(source, target, 0, &mut links);
+                let links = links.iter().map(|link| &graph.links[*link as usize]);
+                ideal_fct(links.map(|link| (link.rate, link.delay)), format, size).total()
+            })
+        };
+        let access = access_links(graph);
+        let rates: Vec<_> = hosts.iter().map(|host| access[*host as usize].rate).collect();
+        // Bytes that each rank sends, and the least time that a message takes besides its transmission.
+        let mut sent = vec![(Bytes::ZERO, Duration(u64::MAX)); rates.len()];
+        for message in messages(schedule) {
+            let on_wire = format.on_wire(message.size);
+            let (bytes, latency) = &mut sent[message.source as usize];
+            *bytes += on_wire;
+            let transmission = rates[message.source as usize].transmit(on_wire);
+            *latency = (*latency).min(Duration(fct(message).0.saturating_sub(transmission.0)));
+        }
+        let busy = rates.iter().zip(sent).filter(|(_, (bytes, _))| bytes.0 > 0);
+        let busiest = busy.map(|(rate, (bytes, latency))| rate.transmit(bytes) + latency).max();
+
+        let starts = vec![Time::ZERO; hosts.len()];
+        let mut state = JobState::new(schedule, hosts, starts, self.compute);
+        let mut ends = BinaryHeap::new();
+        for number in 0..schedule.first() {
+            let message = schedule.message(number);
+            ends.push(Reverse((state.start(&message, Time::ZERO) + fct(message), number)));
+        }
+        let mut last = Time::ZERO;
+        while let Some(Reverse((now, number))) = ends.pop() {
+            last = now;
+            for end in [End::Delivered, End::Sent] {
+                if let Some(next) = state.on_end(schedule, number, end) {
+                    let message = schedule.message(next);
+                    ends.push(Reverse((state.start(&message, now) + fct(message), next)));
+                }
+            }
+        }
+        (last - Time::ZERO).max(busiest.unwrap_or_default())
+    }
+}
+
+/// Returns the link of each host to its switch, the first if there are several.
+fn access_links(graph: &Graph) -> Vec<&Link> {
+    let mut first = vec![None; graph.nodes.len()];
+    for link in graph.links.iter().rev() {
+        first[link.from as usize] = Some(link);
+    }
+    let of_host = |host: &NodeId| first[*host as usize];
+    let links = graph.hosts.iter().map(of_host);
+    links.map(|link| link.unwrap_or_else(|| unreachable!("every host has a link"))).collect()
+}
+
+/// Returns the position of each host among those at its switch.
+fn positions(graph: &Graph) -> Vec<u32> {
+    let mut hosts_at = vec![0; graph.nodes.len()];
+    let position = |link: &Link| {
+        let count = &mut hosts_at[link.to as usize];
+        *count += 1;
+        *count - 1
+    };
+    access_links(graph).into_iter().map(position).collect()
+}
+
+/// State of a job. A rank's entries change only at its host, so partitions need not exchange them.
+struct JobState {
+    /// Host of each rank.
+    hosts: Vec<HostId>,
+    /// Value of each counter of the schedule.
+    counts: Vec<u32>,
+    /// Time from which each rank is not computing; at first the start of the rank.
+    idle_from: Vec<Time>,
+    compute: Duration,
+}
+
+impl JobState {
+    fn new(
+        schedule: &dyn Schedule,
+        hosts: Vec<HostId>,
+        idle_from: Vec<Time>,
+        compute: Duration,
+    ) -> Self {
+        Self { hosts, counts: vec![0; schedule.messages() as usize], idle_from, compute }
+    }
+
+    /// Returns the start of a message that may start at `now`.
+    fn start(&mut self, message: &Message, now: Time) -> Time {
+        let idle_from = &mut self.idle_from[message.source as usize];
+        let start = now.max(*idle_from);
+        if !message.is_computed {
+            return start;
+        }
+        *idle_from = start + self.compute;
+        *idle_from
+    }
+
+    /// Returns the message that may start after the end of a message.
+    fn on_end(&mut self, schedule: &dyn Schedule, number: u64, end: End) -> Option<u64> {
+        let counter = schedule.counter(number, end)?;
+        let count = &mut self.counts[counter as usize];
+        *count += 1;
+        schedule.released(counter, *count)
+    }
+}
+
+/// Jobs of equal schedules. Flow number = job · messages + message.
+struct Jobs {
+    schedule: Box<dyn Schedule>,
+    states: Vec<JobState>,
+}
+
+impl Jobs {
+    /// Returns the flow of a message that may start at `now`.
+    fn start(&mut self, job: usize, number: u64, now: Time) -> FlowSpec {
+        let message = self.schedule.message(number);
+        let state = &mut self.states[job];
+        let start = state.start(&message, now);
+        let [source, target] =
+            [message.source, message.target].map(|rank| state.hosts[rank as usize]);
+        FlowSpec {
+            id: job as u64 * self.schedule.messages() + number,
+            size: Some(message.size),
+            class: job as u16,
+            step: Some(message.step),
+            ..flow_between(source, target, start)
+        }
+    }
+
+    fn on_end(&mut self, flow: &FlowSpec, end: End, now: Time, next: &mut Vec<FlowSpec>) {
+        let messages = self.schedule.messages();
+        let (job, number) = ((flow.id / messages) as usize, flow.id % messages);
+        if let Some(released) = self.states[job].on_end(&*self.schedule, number, end) {
+            next.push(self.start(job, released, now));
+        }
+    }
+}
+
+impl Dependencies for Jobs {
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
+        self.on_end(delivered, End::Delivered, now, next);
+    }
+
+    fn on_sent(&mut self, sent: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
+        self.on_end(sent, End::Sent, now, next);
+    }
+}
