@@ -17,6 +17,7 @@ from ._core import Path as Path
 from ._core import ScenarioError as ScenarioError
 from .analysis import closed_forms, long_lived, paired, rpc
 from .analysis import convergence as convergence
+from .analysis import jobs as jobs
 from .analysis import metrics as metrics
 from .analysis.claims import Verdict as Verdict
 from .analysis.claims import all_at_least as all_at_least

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis import breakdown, metrics
+from sojourn.analysis import breakdown, jobs, metrics
 from sojourn.analysis.breakdown import LABELS, PARTS, TOTAL
 from sojourn.base import files
 from sojourn.base.units import format_size, format_time
@@ -83,6 +83,46 @@ def _main_location(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> st
         shares[location] = shares.get(location, 0.0) + share
     location = max(shares, key=lambda name: shares[name], default="")
     return f", {shares[location]:.0%} of it {LOCATIONS[location]}" if location in LOCATIONS else ""
+
+
+def job_sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return for each job of the first seed its duration, and what its critical path waited for."""
+    lines = []
+    for run in runs:
+        scheme = ", ".join(str(run.labels[label]) for label in labels)
+        if run.labels.get("seed") != runs[0].labels.get("seed"):
+            continue
+        flows = breakdown.divided(run.result, excess=True).select("flow", *PARTS)
+        for job in jobs.jobs(run.result).to_dicts():
+            if job["duration_s"] is None:
+                continue
+            path = jobs.critical_path(run.result, job["job"]).join(flows, on="flow")
+            excess = path.select(*PARTS).sum().row(0, named=True)
+            part = max(PARTS, key=excess.__getitem__)
+            worst = path.sort(part, descending=True).row(0, named=True)
+            name = f"{scheme}: {job['job']}" if scheme else job["job"]
+            line = f"{name} takes {format_time(job['duration_s'])}, {job['ratio']:.2f} of its bound"
+            if excess[part] > 0:
+                line += (
+                    f"; its critical path of {path.height} flows waited most for {LABELS[part]} "
+                    f"({format_time(excess[part])}, {PARTS[part]}), flow {worst['flow']} of step "
+                    f"{worst['step']:.0f} from host {worst['source']} to {worst['target']} for "
+                    f"{format_time(worst[part])}{_place_of_wait(run.result, worst['flow'], part)}"
+                )
+            lines.append(line)
+    return lines
+
+
+def _place_of_wait(result: Result, flow: int, part: str) -> str:
+    """Return the location of most of a part of a flow's FCT, if the part is queueing."""
+    if breakdown.is_ideal(result):
+        return ""
+    row = result.account.filter(flow=flow).row(0, named=True)
+    columns = [name for name in breakdown.columns_of(result.account) if row[name]]
+    columns = [name for name in columns if breakdown.part_of(name) == part]
+    largest = max(columns, key=lambda name: row[name], default="")
+    location = largest.removesuffix("_ps").rpartition("_")[2]
+    return f", {LOCATIONS[location]}" if location in LOCATIONS else ""
 
 
 def call_tables(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Table]:

@@ -8,7 +8,7 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sojourn.analysis import convergence, long_lived, metrics
+from sojourn.analysis import convergence, jobs, long_lived, metrics
 from sojourn.base.units import (
     format_bit_rate,
     format_count,
@@ -32,6 +32,12 @@ LONG_LIVED_NOTE = (
 )
 """Definition of the throughput of long-lived flows."""
 
+JOBS_NOTE = (
+    "bound of a job: its duration if every message has its ideal FCT, or the time that a host's "
+    "link needs for all of them; half of hosts, last: when they have received all messages"
+)
+"""Definition of the bound of a job."""
+
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
 
@@ -41,6 +47,7 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
     return Group(
         *_fct_tables(result, statistics),
         *_long_lived_tables(result),
+        *_job_tables(result),
         _link_table(result),
         _counts(result),
         *_unfinished(result),
@@ -76,6 +83,24 @@ def _long_lived_tables(result: Result) -> list[RenderableType]:
     ]
     columns = ["class", "flows", *names]
     return [text_table(Table("long-lived flows", columns, cells))] if rows else []
+
+
+def _job_tables(result: Result) -> list[RenderableType]:
+    """Return the duration of each job over its bound, and its straggler, if there are jobs."""
+
+    def cells(row: Mapping[str, Any]) -> list[str]:
+        counts = (format_count(row[name]) for name in ("ranks", "steps", "flows", "unfinished"))
+        if row["duration_s"] is None:
+            return [row["job"], *counts, "-", format_time(row["bound_s"]), "-", "-", "-"]
+        times = (format_time(row[name]) for name in ("duration_s", "bound_s"))
+        half, last = format_time(row["median_host_s"]), f"host {row['last_host']}"
+        return [row["job"], *counts, *times, f"{row['ratio']:.2f}", half, last]
+
+    rows = [cells(row) for row in jobs.jobs(result).to_dicts()]
+    columns = ["job", "ranks", "steps", "flows", "unfinished", "duration", "bound", "over bound"]
+    columns += ["half of hosts", "last"]
+    optional = ["half of hosts", "flows", "steps", "ranks"]
+    return [text_table(Table("jobs", columns, rows, optional=optional))] if rows else []
 
 
 def by_size_table(
@@ -219,6 +244,8 @@ def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
         notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
     if _long_lived_tables(result):
         notes.append(LONG_LIVED_NOTE)
+    if result.summary.get("jobs"):
+        notes.append(JOBS_NOTE)
     of_size = metrics.by_size(result, "fct_s", statistics=statistics)
     notes += few_flows_notes(statistics, of_size, metrics.by_class(result, "fct_s", statistics))
     notes += _measured_notes(result)

@@ -1,0 +1,153 @@
+"""Jobs: collective operations, whose messages are the flows of a class, in steps.
+
+A job lasts from the start of its first flow to the delivery of its last. A host is done when it has
+received all its messages.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.analysis.metrics import Metric, Statistic
+from sojourn.base.messages import did_you_mean
+from sojourn.runs.results import Result
+
+PICOSECONDS = 10**12
+
+
+def jobs(result: Result) -> pl.DataFrame:
+    """Return a row for each job of a run; the table is empty if there are none.
+
+    The columns are `job` (its class), `ranks`, `steps`, `flows`, `unfinished`, `start_s`,
+    `duration_s` (null if a flow is unfinished), `bound_s`, `ratio` (of the two), `median_host_s`
+    and `last_host_s` (after which half of the hosts, and all, are done), and `last_host`.
+    """
+    rows = []
+    for job in result.summary.get("jobs", []):
+        flows = _flows(result, job["class"])
+        start = flows["start_s"].min()
+        hosts = flows.group_by("target").agg(pl.col("end_s").max()).sort("end_s", "target")
+        unfinished = flows["fct_s"].null_count()
+        is_done = unfinished == 0 and not flows.is_empty()
+        done: Any = hosts["end_s"] - start
+        rows.append(
+            {
+                "job": job["class"],
+                "ranks": job["ranks"],
+                "steps": flows["step"].n_unique(),
+                "flows": flows.height,
+                "unfinished": unfinished,
+                "start_s": start,
+                "duration_s": done.max() if is_done else None,
+                "bound_s": job["bound_s"],
+                "ratio": done.max() / job["bound_s"] if is_done else None,
+                "median_host_s": done.median() if is_done else None,
+                "last_host_s": done.max() if is_done else None,
+                "last_host": hosts["target"][-1] if is_done else None,
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def duration(job: str | None = None) -> Metric:
+    """Measure the duration of a job in seconds; by default the longest of all jobs.
+
+    A job with an unfinished flow counts with the time until the end of the run, a lower bound.
+    """
+    return lambda result: _longest(result, job, "duration_s")
+
+
+def over_bound(job: str | None = None) -> Metric:
+    """Measure the duration of a job over its bound; by default the largest of all jobs."""
+    return lambda result: _longest(result, job, "ratio")
+
+
+def _longest(result: Result, job: str | None, column: str) -> Statistic:
+    table = _chosen(result, job)
+    lasted = (result.summary["simulated_s"] - pl.col("start_s")).alias("lasted_s")
+    bound = pl.lit(1.0) if column == "duration_s" else pl.col("bound_s")
+    values = table.with_columns(lasted).select(pl.col(column).fill_null(pl.col("lasted_s") / bound))
+    at_least = table["duration_s"].null_count() > 0
+    return Statistic(float(values.to_series().to_numpy().max()), at_least=at_least)
+
+
+def _chosen(result: Result, job: str | None) -> pl.DataFrame:
+    """Return the row of a job, or all; raise `ValueError` if there is none."""
+    names = [row["class"] for row in result.summary["jobs"]]
+    if job is not None and job not in names:
+        raise ValueError(f"job: unknown job `{job}`{did_you_mean(job, names)}")
+    if not names:
+        raise ValueError("the run has no jobs; give a workload of kind `collective`")
+    table = jobs(result)
+    return table if job is None else table.filter(pl.col("job") == job)
+
+
+def _flows(result: Result, job: str) -> pl.DataFrame:
+    """Return the flows of a job with their ends."""
+    flows = result.flows.filter(pl.col("class") == job, pl.col("step").is_not_null())
+    return flows.with_columns(end_s=pl.col("start_s") + pl.col("fct_s"))
+
+
+def steps(result: Result, job: str) -> pl.DataFrame:
+    """Return a row for each step of a job.
+
+    The columns are `step`, `flows`, `begins_s` and `ends_s` (after the start of the job: the first
+    start and the last end of its flows), and `slowest` and `slowest_s`, the number of the flow with
+    the largest FCT, and its FCT. An unfinished flow has no end.
+    """
+    flows = _flows(result, job)
+    start = flows["start_s"].min()
+    slowest = pl.col("fct_s").arg_max()
+    return (
+        flows.group_by(pl.col("step").cast(pl.Int64))
+        .agg(
+            flows=pl.len(),
+            begins_s=pl.col("start_s").min() - start,
+            ends_s=pl.col("end_s").max() - start,
+            slowest=pl.col("flow").get(slowest, null_on_oob=True),
+            slowest_s=pl.col("fct_s").max(),
+        )
+        .sort("step")
+    )
+
+
+def critical_path(result: Result, job: str) -> pl.DataFrame:
+    """Return the flows of a job for which its end waited, in order of start.
+
+    The last flow of the job is the last of the path. Before each flow comes the one whose end at
+    its source, by delivery or by acknowledgement, was the last before the rank began to compute.
+    The columns are those of the flow records and `waited_s`, the time from that end to the start.
+    These times and those of the flows to these ends add up to the duration of the job.
+    """
+    flows = _flows(result, job).filter(pl.col("fct_s").is_not_null())
+    if flows.is_empty():
+        return flows.with_columns(waited_s=pl.lit(None, pl.Float64))
+
+    def picoseconds(times: pl.Series) -> Any:
+        return np.rint(times.to_numpy() * PICOSECONDS).astype(np.int64)
+
+    starts, delivered = (picoseconds(flows[name]) for name in ("start_s", "end_s"))
+    compute_s = next(row["compute_s"] for row in result.summary["jobs"] if row["class"] == job)
+    begun = starts - round(compute_s * PICOSECONDS)
+    # Ideals have no acknowledgements.
+    acked = picoseconds(flows["start_s"] + flows["acked_s"].fill_null(flows["fct_s"]))
+    sources, targets = flows["source"].to_numpy(), flows["target"].to_numpy()
+    rows = np.arange(flows.height)
+    hosts = np.concatenate([targets, sources])
+    times = np.concatenate([delivered, acked])
+    row_of = np.concatenate([rows, rows])
+    order = np.lexsort((times, hosts))
+    hosts, times, row_of = hosts[order], times[order], row_of[order]
+    path = [int(delivered.argmax())]
+    waits = []
+    while True:
+        row = path[-1]
+        first, last = np.searchsorted(hosts, [sources[row], sources[row] + 1])
+        before = int(first + np.searchsorted(times[first:last], begun[row], side="right")) - 1
+        if before < first:
+            break
+        waits.append((starts[row] - times[before]) / PICOSECONDS)
+        path.append(int(row_of[before]))
+    waited = pl.Series("waited_s", [0.0, *reversed(waits)])
+    return flows[path[::-1]].with_columns(waited)
