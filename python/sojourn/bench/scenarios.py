@@ -191,6 +191,24 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W15: a million live flows with a window of a packet each on 1024 hosts",
         "workload": {"kind": "long_lived", "flows": 1_000_000, "jitter": "100 us"},
     },
+    "W16": {
+        "name": "W16: ring all-reduce of 64 MB over 1024 ranks, beside web search at load 0.3",
+        "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {
+            "kind": "mixed",
+            "parts": [
+                {"kind": "collective", "algorithm": "ring", "ranks": 1024, "size": "64 MB"},
+                {
+                    "kind": "poisson",
+                    "load": 0.3,
+                    "sizes": {"kind": "empirical", "table": "web_search"},
+                    "stop": "1 ms",
+                },
+            ],
+        },
+        "time_limit": "1 ms",
+    },
     "W15-few": {
         **LIVE_FLOWS,
         "name": "W15-few: 10 000 live flows with a window of a packet each on 1024 hosts",
