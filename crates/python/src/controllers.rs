@@ -155,6 +155,7 @@ const EMPTY_ACK: transport::Ack = transport::Ack {
     next: 0,
     is_recovering: false,
     lost: 0,
+    trimmed: None,
     in_flight: Bytes::ZERO,
     used_window: None,
 };

@@ -1,5 +1,7 @@
 //! Packets: small values stored in queues and links.
 
+mod extensions;
+
 use crate::base::schema::{positive, positive_if_given};
 use crate::base::units::{Bytes, Time};
 
@@ -149,6 +151,10 @@ impl Flags {
     pub const WANTS_ACK: Self = Self(4);
     /// Data: the sender has reduced its window after a mark (CWR).
     pub const REDUCED: Self = Self(8);
+    /// ACK: answers a request for credit.
+    pub const ANSWERS_REQUEST: Self = Self(8);
+    /// Trimmed packet, and NACK: the packet was trimmed at the last hop.
+    pub const LAST_HOP: Self = Self(8);
 
     /// Layout of the packed header, in the four highest bits.
     fn layout(self) -> u8 {
@@ -180,6 +186,12 @@ impl Flags {
     #[must_use]
     pub fn with_if(self, other: Self, condition: bool) -> Self {
         if condition { Self(self.0 | other.0) } else { self }
+    }
+
+    /// Returns the flags without `other`.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 }
 
@@ -261,6 +273,8 @@ pub struct AckOptions {
     ///
     /// Deviation: RFC 9768 §3.2.3 counts bytes.
     pub marks: u32,
+    /// Entropy value of the packet that the ACK answers, if it is returned.
+    pub entropy: Option<u16>,
 }
 
 impl AckOptions {
@@ -387,8 +401,10 @@ const OPTIONS: u8 = 9;
 const TELEMETRY: u8 = 12;
 /// Rows of an ACK's options and of its telemetry.
 const OPTIONS_AND_TELEMETRY: u8 = OPTIONS | TELEMETRY;
-/// Number of a credit, and the class of the data.
+/// Number of a credit, and the class and the entropy value of the data.
 const CREDIT: u8 = 11;
+/// Block of an ACK, relative to its number; received segments and entropy value in sixteen bits each.
+const ENTROPY: u8 = 10;
 
 /// Encodes a time in seconds on a logarithmic scale of 2048 steps per octave, from 1 ns to 4.2 s: a precision
 /// of 0.02 %.
@@ -445,7 +461,7 @@ impl Packet {
             FAIR_SHARE => Header::FairShare { limit: f32::from_bits(first), leaves: second > 0 },
             QUICK_START => Header::QuickStart { code: first as u8 },
             OPTIONS => Header::Ack { block: (0, 0), feedback: f32::from_bits(second) },
-            TELEMETRY => Header::Ack { block: self.absolute(first), feedback: 0.0 },
+            TELEMETRY | ENTROPY => Header::Ack { block: self.absolute(first), feedback: 0.0 },
             OPTIONS_AND_TELEMETRY => Header::NONE,
             CREDIT => Header::Credit { number: first, class: second as u8 },
             _ => {
@@ -501,40 +517,6 @@ impl Packet {
         if length > 0 { (from, from + u32::from(length)) } else { (0, 0) }
     }
 
-    /// Returns the data packet or the ACK with a reference to its telemetry, which replaces feedback.
-    #[must_use]
-    pub fn with_telemetry(mut self, row: u32) -> Self {
-        let (layout, first) = match self.header() {
-            _ if self.options_row().is_some() => (OPTIONS_AND_TELEMETRY, self.packed.0),
-            Header::Ack { block, .. } => (TELEMETRY, self.relative(block)),
-            _ => unreachable!("the header of a packet with telemetry is that of an ACK"),
-        };
-        self.packed = Packed(first, row);
-        self.flags = self.flags.with_layout(layout);
-        self
-    }
-
-    /// Returns the row of the packet's telemetry, if it collects or returns any.
-    #[inline]
-    pub fn telemetry_row(&self) -> Option<usize> {
-        (self.flags.layout() & TELEMETRY == TELEMETRY).then_some(self.packed.1 as usize)
-    }
-
-    /// Returns the ACK with a reference to its options, and with feedback.
-    #[must_use]
-    pub fn with_options(mut self, row: u32, feedback: f32) -> Self {
-        self.packed = Packed(row, feedback.to_bits());
-        self.flags = self.flags.with_layout(OPTIONS);
-        self
-    }
-
-    /// Returns the row of the ACK's options, if it has any beyond its header.
-    #[inline]
-    pub fn options_row(&self) -> Option<usize> {
-        let is_row = matches!(self.flags.layout(), OPTIONS | OPTIONS_AND_TELEMETRY);
-        is_row.then_some(self.packed.0 as usize)
-    }
-
     /// Writes feedback of routers to the sender, if the header has a field for it.
     pub fn write_feedback(&mut self, feedback: f32) {
         if matches!(self.flags.layout(), FEEDBACK | RCP | XCP | PDQ | D3 | OPTIONS) {
@@ -547,7 +529,7 @@ impl Packet {
         let Packed(first, second) = self.packed;
         match self.flags.layout() {
             PRIORITY => u64::from(first) << 32 | u64::from(second),
-            CREDIT if self.kind == Kind::Data => u64::from(second),
+            CREDIT if self.kind == Kind::Data => u64::from(second as u8),
             _ => 0,
         }
     }
@@ -653,6 +635,17 @@ mod tests {
             prop_assert_eq!(Share::of(read.number()), read);
             prop_assert!(read.number().is_finite() && read.number() != 0.0);
         }
+    }
+
+    #[test]
+    fn entropy_values_fit_into_the_headers_of_data_and_answers() {
+        let block = Header::Ack { block: (9, 12), feedback: 0.0 };
+        let ack = packet(7).with_header(block).with_entropy(65_535, 70);
+        assert_eq!((ack.entropy(), ack.received(), ack.header()), (Some(65_535), Some(70), block));
+        let credit = Header::Credit { number: u32::MAX, class: 7 };
+        let data = Packet { kind: Kind::Data, ..packet(7) }.with_header(credit);
+        let data = data.with_entropy(43_210, 0);
+        assert_eq!((data.entropy(), data.header(), data.priority()), (Some(43_210), credit, 7));
     }
 
     #[test]

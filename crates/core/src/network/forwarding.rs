@@ -30,6 +30,11 @@ impl Forwarding {
         matches!(self, Self::FromHost(routing) if routing.takes_one_path())
     }
 
+    /// Returns true if hosts choose paths by entropy values.
+    pub fn uses_entropy(&self) -> bool {
+        *self == Self::FromHost(Routing::Entropy)
+    }
+
     /// Returns true if packets of a flow overtake each other all the time.
     pub fn sprays(&self) -> bool {
         match self {

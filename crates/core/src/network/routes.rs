@@ -35,6 +35,9 @@ crate::choices! {
         SprayRoundRobin = "spray_round_robin",
         /// Every packet takes a random path.
         SprayRandom = "spray_random",
+        /// Every packet takes the path that its entropy value names. The sending host chooses the value
+        /// (`entropy`), and the receiver returns it. Answers take random paths.
+        Entropy = "entropy",
     }
 }
 
@@ -47,7 +50,9 @@ impl Routing {
     pub(crate) fn split(self) -> Split {
         match self {
             Self::Ecmp | Self::EcmpEqualSeeds => Split::NextHops,
-            Self::FlowHash | Self::SprayRoundRobin | Self::SprayRandom => Split::Paths,
+            Self::FlowHash | Self::SprayRoundRobin | Self::SprayRandom | Self::Entropy => {
+                Split::Paths
+            }
         }
     }
 
@@ -112,6 +117,15 @@ impl PathSelector {
             self.turn
         };
         first + path as u32 * stride
+    }
+
+    /// Returns the position of the first link of the path that an entropy value names: a hash of the flow and
+    /// the value, as the hashes of the switches along the path combine to one.
+    pub fn start_at(&self, entropy: u16) -> u32 {
+        let Route { first, stride, paths } = self.route;
+        let hash = mix(self.turn ^ mix(u64::from(entropy)));
+        let path = ((u128::from(hash) * u128::from(paths)) >> 64) as u32;
+        first + path * stride
     }
 }
 
@@ -405,7 +419,7 @@ impl Routes {
     /// Returns the path selection of a flow's packets for `route` and for the reverse route.
     pub fn selectors(&self, route: Route, flow: u64) -> [PathSelector; 2] {
         let hash = mix(self.seed ^ mix(flow));
-        let is_random = self.routing == Routing::SprayRandom;
+        let is_random = matches!(self.routing, Routing::SprayRandom | Routing::Entropy);
         let selector = |route: Route, stream: u64| {
             let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(route.paths) };
             PathSelector { route, is_random, turn }

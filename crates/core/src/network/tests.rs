@@ -479,7 +479,8 @@ fn send_options(bench: &mut Bench, packet: Packet, options: AckOptions) {
     bench.send(ack);
 }
 
-const OPTIONS: AckOptions = AckOptions { blocks: [(5, 7), (2, 3), (0, 0)], marks: 9 };
+const OPTIONS: AckOptions =
+    AckOptions { blocks: [(5, 7), (2, 3), (0, 0)], marks: 9, entropy: None };
 
 #[test]
 fn lost_acks_free_their_options() {

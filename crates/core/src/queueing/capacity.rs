@@ -42,6 +42,8 @@ pub struct LinkScale {
     pub base_rtt: Duration,
     /// Size of a full data packet.
     pub packet: Bytes,
+    /// True if the link leads to a host.
+    pub is_last_hop: bool,
 }
 
 impl LinkScale {
@@ -171,7 +173,7 @@ mod tests {
             let capacity = Capacity::read(&json!(text)).unwrap();
             assert_eq!(capacity.show(), text);
             let (rate, base_rtt) = (Rate::from_gbps(gbps), Duration::from_micros(12));
-            let scale = LinkScale { rate, base_rtt, packet: Bytes(1500) };
+            let scale = LinkScale { rate, base_rtt, packet: Bytes(1500), is_last_hop: false };
             scale.limit(Some(capacity)).unwrap()
         };
         // 24 us are 30 KB at 10 Gb/s; 12 us are 15 KB.

@@ -26,7 +26,7 @@ use crate::schedule::{Partition, WindowPlan};
 use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::{Simulation, SimulationSetup, Transports};
 use crate::traffic::{FlowStream, WorkloadContext};
-use crate::transport::{CreditUse, controllers};
+use crate::transport::controllers;
 
 /// Checks that every class that `field` names is a class of some flow.
 fn check_classes<'a>(
@@ -210,9 +210,8 @@ impl Scenario {
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
             passing: self.switch.passing(control_priority),
             is_awaited: self.host.flow_limit().is_some()
-                || mechanisms().any(|mechanism| {
-                    mechanism.pacing.is_some() || mechanism.credit != CreditUse::None
-                }),
+                || mechanisms()
+                    .any(|mechanism| mechanism.pacing.is_some() || mechanism.turns.is_some()),
             has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
             digest: self.digest()?,
             base_rtt: self.base_rtt(),
@@ -257,8 +256,12 @@ impl Scenario {
         let info = PortInfo { link: id as LinkId, rate: link.rate };
         let router = router.as_ref().map(|router| router.build(info, random("router")));
         let queue = |[at_switch, at_host]: &[disciplines::Config; 2]| {
-            let scale =
-                LinkScale { rate: link.rate, base_rtt: *base_rtt, packet: self.packet.full() };
+            let scale = LinkScale {
+                rate: link.rate,
+                base_rtt: *base_rtt,
+                packet: self.packet.full(),
+                is_last_hop: graph.is_to_host(link),
+            };
             if from_host { at_host.build(scale) } else { at_switch.build(scale) }
         };
         let config = PortConfig {
@@ -349,7 +352,7 @@ impl Scenario {
         let show = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
             let ports = links.iter().map(|((is_host, rate), count)| {
                 let (at, queue) = if *is_host { ("host", host) } else { ("switch", switch) };
-                let scale = LinkScale { rate: *rate, base_rtt, packet };
+                let scale = LinkScale { rate: *rate, base_rtt, packet, is_last_hop: false };
                 let capacity = scale.limit(queue.capacity());
                 let capacity =
                     capacity.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
@@ -424,6 +427,8 @@ impl Scenario {
                 &flows.classes,
                 &self.packet,
                 self.host.flow_limit(),
+                self.effective_entropy(),
+                self.base_rtt(),
             ),
             host_clock: &self.host,
             format: &self.packet,

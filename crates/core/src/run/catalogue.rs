@@ -14,7 +14,7 @@ use crate::record::recording::Config as Recording;
 use crate::run::environment;
 use crate::run::scenario::Scenario;
 use crate::traffic::{collectives, generators, sizes};
-use crate::transport::controllers;
+use crate::transport::{controllers, selectors};
 use crate::{record, router, topology};
 
 /// Returns the catalogue as plain data: families by name, each with its components and their parameters.
@@ -28,6 +28,7 @@ pub fn catalogue() -> Value {
         ("algorithm", collectives::Config::catalogue()),
         ("sizes", sizes::Config::catalogue()),
         ("transport", controllers::Config::catalogue()),
+        ("entropy", selectors::Config::catalogue()),
         ("queue", disciplines::Config::catalogue()),
         ("router", router::Config::catalogue()),
         ("load_balancer", policies::Config::catalogue()),

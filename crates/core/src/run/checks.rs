@@ -27,6 +27,9 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
         let message = "must be empty: an ideal shares out rates that do not change";
         return Err(Problem::new("failures", message));
     }
+    if scenario.entropy.is_some() && !scenario.routing.uses_entropy() {
+        return Err(Problem::new("entropy", "must be left out unless routing = \"entropy\""));
+    }
     check_router(scenario)?;
     check_mixture(scenario)?;
     for (field, transport) in scenario.all_transports() {
@@ -141,6 +144,11 @@ fn check_transport(
     if transport.needs_one_path() && !scenario.routing.takes_one_path() {
         let paths = Routing::ONE_PATH;
         let message = format!("must be {paths}: `{name}` needs all packets of a flow on one path");
+        return Err(Problem::new("routing", message));
+    }
+    let has_room = || transport.mechanism(&scenario.packet).has_room_for_entropy();
+    if scenario.routing.uses_entropy() && (transport.has_own_stack() || !has_room()) {
+        let message = format!("must not be \"entropy\": packets of `{name}` have no room for it");
         return Err(Problem::new("routing", message));
     }
     if let (Some(segment), Some(buffer)) = (transport.segment_size(), scenario.switch.shared_buffer)

@@ -21,8 +21,8 @@ use crate::queueing::disciplines;
 use crate::run::checks::check_scenario;
 use crate::run::environment::{self, Environment, SharedReliability};
 use crate::traffic::generators;
-use crate::transport::controllers;
 use crate::transport::controllers::{python, quic};
+use crate::transport::{controllers, selectors};
 use crate::{record, router, topology};
 
 crate::choices! {
@@ -141,6 +141,9 @@ crate::parameters! {
         /// Choice among equal-cost paths: by hosts, for each flow or packet, or by load balancers of
         /// switches.
         pub routing: Forwarding = Forwarding::FromHost(Routing::FlowHash);
+        /// Choice of the entropy value of each packet by its sending host, with `routing = "entropy"`; by
+        /// default `mixed`.
+        pub entropy: Option<selectors::Config> = None;
         /// Rates of links over time, in any topology and direction.
         pub rate_traces: Vec<LinkTrace> = Vec::new();
         /// Links with less than their rate in the topology.
@@ -189,6 +192,13 @@ impl Scenario {
     /// Returns the controller at every port: the given one, or else the one that the transport needs.
     pub(super) fn effective_router(&self) -> Option<router::Config> {
         self.router.clone().or_else(|| self.transport.as_ref()?.router())
+    }
+
+    /// Returns the selector of entropy values, if hosts choose paths: the given one, or else the default.
+    pub(super) fn effective_entropy(&self) -> Option<&selectors::Config> {
+        static DEFAULT: LazyLock<selectors::Config> =
+            LazyLock::new(|| selectors::Config::mixed(defaults()));
+        self.routing.uses_entropy().then(|| self.entropy.as_ref().unwrap_or(&DEFAULT))
     }
 
     /// Returns the queues at switches and at hosts: the given ones, or else those of this transport in the

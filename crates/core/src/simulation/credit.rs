@@ -31,6 +31,11 @@ pub(super) struct SchedulerRef {
     pub(super) answers_packets: bool,
 }
 
+/// Returns the number in the header of credit of a packet; 0 without one.
+pub(super) fn credit_number(packet: &Packet) -> u32 {
+    if let Header::Credit { number, .. } = packet.header() { number } else { 0 }
+}
+
 impl Simulation<'_> {
     /// Returns the credit scheduler of a flow, if its transport has one.
     pub(super) fn scheduler_of(&self, spec: &FlowSpec) -> Option<SchedulerRef> {
@@ -38,7 +43,7 @@ impl Simulation<'_> {
         let (index, transports) = self.transports.index_of(spec.class);
         let number = spec.target * transports as u32 + index as u32;
         let credit = transport.mechanism.credit;
-        let answers_packets = credit == CreditUse::PerPacket;
+        let answers_packets = matches!(credit, CreditUse::PerPacket | CreditUse::WithAcks);
         (credit != CreditUse::None).then_some(SchedulerRef {
             number,
             has_flow: false,
@@ -46,16 +51,22 @@ impl Simulation<'_> {
         })
     }
 
-    /// Receives a request for credit: repeats the ACK if all data has arrived.
+    /// Receives a request for credit: repeats the ACK if all data has arrived, or if ACKs detect losses.
     pub(super) fn on_request(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         receiver_end.packets.on_received(now);
-        if receiver_end.completed_at < Time::NEVER {
-            let reply = receiver_end.receiver.repeat_ack(packet);
+        let is_complete = receiver_end.completed_at < Time::NEVER;
+        let transport = self.transports.of_class(receiver_end.class);
+        let is_answered = is_complete || transport.mechanism.acks.coalesced.is_some();
+        let reply = is_answered.then(|| receiver_end.receiver.repeat_ack(packet));
+        if !is_complete {
+            let number = credit_number(packet);
+            self.update_scheduler(packet.flow, slot, Arrival::Request { number });
+        }
+        if let Some(reply) = reply {
             self.reply(packet.flow, slot, reply, false, None);
         } else {
-            self.update_scheduler(packet.flow, slot, Arrival::Request);
             // A sender that has given up awaits no answer.
             self.note_possible_end(slot, Time::ZERO);
         }
@@ -91,6 +102,7 @@ impl Simulation<'_> {
             line_rate: self.network.routes().line_rate(self.graph, shared.route.both()[1]),
             format: self.format.clone(),
             random: Random::new(self.seed, &format!("credit/{number}")),
+            base_rtt: self.transports.base_rtt,
         };
         let transport = self.transports.of_class(shared.spec.class).config;
         let entry = &mut schedulers[*number as usize];

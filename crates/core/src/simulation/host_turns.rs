@@ -1,12 +1,12 @@
-//! Turns of the flows of a sending host under receiver-driven transports: its port gets one packet at a
-//! time, of the flow with the least unsent bytes that has credit when the port is free (SRPT).
+//! Turns of the flows of a sending host under receiver-driven transports: its port gets one packet at a time,
+//! of the flow with the least unsent bytes that has credit when the port is free (SRPT), or in round robin.
 
 use super::Simulation;
-use crate::base::units::Time;
+use crate::base::units::{Bytes, Time};
 use crate::model::flow::HostId;
 use crate::model::packet::FlowNumber;
 use crate::schedule::{Event, Scheduler};
-use crate::transport::Allowance;
+use crate::transport::{Allowance, TurnOrder};
 
 /// Turns by host. Empty without receiver-driven transports.
 #[derive(Default)]
@@ -48,6 +48,11 @@ impl HostTurn {
         }
     }
 
+    /// Returns the number of flows that wait, and the one whose turn it is.
+    pub(super) fn flows(&self) -> u32 {
+        self.waiting.len() as u32 + 1
+    }
+
     /// Adds a flow that waits.
     pub(super) fn wait(&mut self, flow: FlowNumber) {
         self.waiting.push(flow);
@@ -62,20 +67,28 @@ impl Simulation<'_> {
         }
     }
 
-    /// Gives the next flow of a host its turn: the one with the least unsent bytes, and of several the first.
+    /// Gives the next flow of a host its turn: the one with the least unsent bytes, and of several the first;
+    /// or of flows in round robin the one that has waited for the longest time.
     pub(super) fn on_turn(&mut self, host: HostId) {
-        let Self { host_turns, network, flows, .. } = self;
+        let Self { host_turns, network, flows, transports, .. } = self;
         let turn = host_turns.of(host);
         turn.is_taken = false;
         let mut best = None;
+        let mut position = 0;
         turn.waiting.retain(|flow| {
             let slot = network.slot(*flow).map(|slot| slot as usize);
             let sender_end = slot.and_then(|slot| flows.senders[slot].as_mut());
             let (Some(slot), Some(sender_end)) = (slot, sender_end) else { return false };
             sender_end.awaits_turn = sender_end.sender.has_data(sender_end.controller.allowance());
             if sender_end.awaits_turn {
-                let key = (sender_end.sender.unsent(), *flow, slot);
+                let mechanism = &transports.of_class(sender_end.class).mechanism;
+                let order = match mechanism.turns {
+                    Some(TurnOrder::RoundRobin) => (Bytes::ZERO, position),
+                    _ => (sender_end.sender.unsent(), *flow),
+                };
+                let key = (order, *flow, slot);
                 best = Some(best.map_or(key, |best| key.min(best)));
+                position += 1;
             }
             sender_end.awaits_turn
         });

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use crate::base::units::Duration;
 use crate::model::packet::Format;
 use crate::transport::controllers::Config as Transport;
-use crate::transport::{CreditUse, Mechanism};
+use crate::transport::{Mechanism, selectors};
 
 /// Transport of a class.
 pub(super) struct ClassTransport<'a> {
@@ -22,26 +23,39 @@ pub struct Transports<'a> {
     all: Vec<ClassTransport<'a>>,
     /// Index into `all` by class.
     index_by_class: Vec<usize>,
+    /// Selector of entropy values, if hosts choose paths.
+    pub(super) entropy: Option<&'a selectors::Config>,
+    /// Base RTT of the network's longest path.
+    pub(super) base_rtt: Duration,
 }
 
 impl<'a> Transports<'a> {
     /// Assigns each class the transport with its name in `others`, or else `default`. Hosts limit the
-    /// packets of a flow in their ports to `flow_limit`.
+    /// packets of a flow in their ports to `flow_limit`, and choose paths by
+    /// `entropy` if it is given.
     pub fn new(
         default: &'a Transport,
         others: &'a BTreeMap<String, Transport>,
         classes: &[String],
         format: &Format,
         flow_limit: Option<NonZeroU16>,
+        entropy: Option<&'a selectors::Config>,
+        base_rtt: Duration,
     ) -> Self {
         let all = std::iter::once(default).chain(others.values());
         let all = all.map(|transport| {
             let mut mechanism = transport.mechanism(format);
-            mechanism.flow_limit = flow_limit.filter(|_| mechanism.credit == CreditUse::None);
+            mechanism.flow_limit = flow_limit.filter(|_| mechanism.turns.is_none());
+            mechanism.returns_entropy |= entropy.is_some();
             ClassTransport { config: transport, mechanism: Arc::new(mechanism) }
         });
         let index = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
-        Self { all: all.collect(), index_by_class: classes.iter().map(index).collect() }
+        Self {
+            all: all.collect(),
+            index_by_class: classes.iter().map(index).collect(),
+            entropy,
+            base_rtt,
+        }
     }
 
     /// Number of a class's transport, and of all transports.

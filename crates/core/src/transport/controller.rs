@@ -14,6 +14,8 @@ pub struct Path {
     pub line_rate: Rate,
     /// RTT of a full packet and its ACK in an empty network.
     pub base_rtt: Duration,
+    /// The same over the longest path of the network.
+    pub longest_rtt: Duration,
     /// Links on the forward path.
     pub hops: u32,
     /// Packet sizes.
@@ -86,6 +88,7 @@ impl Path {
             flow: 0,
             line_rate,
             base_rtt,
+            longest_rtt: base_rtt,
             hops: 1,
             format,
             other_flows: 0,
@@ -203,6 +206,10 @@ pub struct OutgoingPacket {
     pub remaining: Bytes,
     /// Offset of this packet's payload in the flow; 0 without payload.
     pub offset: Bytes,
+    /// Payload that is to be sent after this packet, for the first time or again.
+    pub unsent: Bytes,
+    /// Flows that share the host's port in turn and have a packet to send, this one included.
+    pub flows: u32,
 }
 
 /// Permission to send: a window for the data in flight, and a rate.
@@ -353,12 +360,23 @@ pub struct Ack {
     pub is_recovering: bool,
     /// Segments newly detected as lost.
     pub lost: u32,
+    /// Place where the packet was trimmed that a NACK refuses; none for an ACK.
+    pub trimmed: Option<TrimmedAt>,
     /// Estimated payload in flight (`pipe` in RFC 6675).
     pub in_flight: Bytes,
     /// Largest payload in flight in the last window of data, if the window did not limit the flow; none if
     /// it did, or if windows are not validated
     /// ([`Reliability::window_validation`](super::Reliability::window_validation)).
     pub used_window: Option<Bytes>,
+}
+
+/// Place where a packet was trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrimmedAt {
+    /// The port to the receiving host.
+    LastHop,
+    /// An earlier port.
+    EarlierHop,
 }
 
 impl Ack {

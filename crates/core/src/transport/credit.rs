@@ -6,7 +6,7 @@
 
 use super::Credit;
 use crate::base::random::Random;
-use crate::base::units::{Rate, Time};
+use crate::base::units::{Duration, Rate, Time};
 use crate::model::flow::HostId;
 use crate::model::packet::{FlowNumber, Format};
 
@@ -19,6 +19,8 @@ pub struct CreditHost {
     pub format: Format,
     /// Random stream of the scheduler.
     pub random: Random,
+    /// Base RTT of the network's longest path.
+    pub base_rtt: Duration,
 }
 
 /// Flow that ends at the host.
@@ -36,7 +38,10 @@ pub struct InboundFlow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Request for credit.
-    Request,
+    Request {
+        /// Number in its header of credit; 0 without one.
+        number: u32,
+    },
     /// Data, sent by the credit of this number.
     Data {
         /// Number of the credit.
@@ -45,7 +50,10 @@ pub enum Arrival {
         is_new: bool,
     },
     /// Header of a trimmed packet, which a NACK answers.
-    Trimmed,
+    Trimmed {
+        /// Number of the credit.
+        number: u32,
+    },
 }
 
 /// Segments that receivers lack: returns the first one of a flow from a segment on, or `u32::MAX` without one

@@ -22,6 +22,7 @@ pub(crate) const ACK: Ack = Ack {
     next: 2,
     is_recovering: false,
     lost: 0,
+    trimmed: None,
     in_flight: Bytes::ZERO,
     used_window: None,
 };
@@ -43,6 +44,8 @@ pub(crate) const OUTGOING: OutgoingPacket = OutgoingPacket {
     kind: Kind::Data,
     remaining: Bytes(u64::MAX),
     offset: Bytes::ZERO,
+    unsent: Bytes(u64::MAX),
+    flows: 1,
 };
 
 /// Returns a path of 1 Gb/s and 100 us for packets of 960 B payload, 1000 B on the link.
@@ -58,5 +61,10 @@ pub(crate) fn ack(cumulative: u32, next: u32) -> Ack {
 
 /// Returns a receiving host at 10 Gb/s.
 pub(crate) fn credit_host(format: Format) -> CreditHost {
-    CreditHost { line_rate: Rate::from_gbps(10), format, random: Random::new(1, "credit") }
+    CreditHost {
+        line_rate: Rate::from_gbps(10),
+        format,
+        random: Random::new(1, "credit"),
+        base_rtt: Duration::ZERO,
+    }
 }

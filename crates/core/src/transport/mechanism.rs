@@ -4,11 +4,12 @@ use std::num::NonZeroU16;
 
 use super::endpoint::sender;
 use crate::base::schema::{Bounds, Problem, defaults, positive, positive_if_given};
-use crate::base::units::{Duration, Rate, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet, SACK_BLOCKS};
 
 /// Options of a transport's sender and receiver: mechanism, not policy.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct Mechanism {
     /// Loss recovery and timers.
     pub reliability: Reliability,
@@ -26,6 +27,9 @@ pub struct Mechanism {
     pub signalling: Signalling,
     /// Use of credits of the receiving host.
     pub credit: CreditUse,
+    /// Turns of flows at their host's port, which gets one packet at a time; none if flows put packets into
+    /// its queue.
+    pub turns: Option<TurnOrder>,
     /// True if the controller sends probe trains ([`Controller::next_train_packet`]).
     ///
     /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
@@ -33,6 +37,9 @@ pub struct Mechanism {
     /// Packets of a flow that may wait in its host's port; none if only pacing limits them. Set by the
     /// host, not by the transport.
     pub flow_limit: Option<NonZeroU16>,
+    /// True if ACKs return the entropy values of packets and the number of received segments. Set by the
+    /// routing, unless the transport sets it.
+    pub returns_entropy: bool,
 }
 
 /// Pacing of a sender at its controller's rate.
@@ -65,11 +72,24 @@ pub struct AckPolicy {
     pub feedback: MarkFeedback,
     /// True if ACKs carry the one-way delay of the packet that they acknowledge.
     pub echoes_one_way_delay: bool,
+    /// True if NACKs answer trimmed packets.
+    pub answers_trimmed: bool,
+    /// New data on the link that one ACK acknowledges (UEC 1.0 §3.5.12, `ACK_Gen_Trigger`): packets out of
+    /// order need no ACK of their own, but the first packet, marked ones, duplicates, and those after which
+    /// the sender must wait. ACKs count received segments; data in flight is sent data without the counted.
+    /// None for an ACK for `every` packets in order, and each one out of order.
+    pub coalesced: Option<Bytes>,
 }
 
 impl Default for AckPolicy {
     fn default() -> Self {
-        Self { every: 1, feedback: MarkFeedback::Echo, echoes_one_way_delay: false }
+        Self {
+            every: 1,
+            feedback: MarkFeedback::Echo,
+            echoes_one_way_delay: false,
+            answers_trimmed: false,
+            coalesced: None,
+        }
     }
 }
 
@@ -108,6 +128,15 @@ impl Signalling {
     }
 }
 
+/// Order of the turns of flows at their host's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnOrder {
+    /// The flow with the least unsent bytes first (SRPT).
+    ShortestFirst,
+    /// Round robin.
+    RoundRobin,
+}
+
 /// Use of credits of the receiving host ([`CreditScheduler`](super::CreditScheduler)). With credits, the
 /// receiver acknowledges a flow when it has all data, and credits name the segments to send again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +150,8 @@ pub enum CreditUse {
     /// As `Unannounced`, but the receiver answers every packet: with an ACK, or with a NACK if it was
     /// trimmed.
     PerPacket,
+    /// Credits in addition to ACKs and timers that detect losses.
+    WithAcks,
 }
 
 impl Mechanism {
@@ -139,16 +170,59 @@ impl Mechanism {
             acks: AckPolicy::default(),
             signalling: Signalling::None,
             credit: CreditUse::None,
+            turns: None,
             sends_trains: false,
             flow_limit: None,
+            returns_entropy: false,
         }
+    }
+
+    /// Returns true if packets have room for an entropy value.
+    pub fn has_room_for_entropy(&self) -> bool {
+        let has_room = match self.signalling {
+            Signalling::None => true,
+            Signalling::Header => self.credit != CreditUse::None,
+            Signalling::HeaderAndFin | Signalling::Telemetry => false,
+        };
+        has_room && !self.acks.echoes_one_way_delay
     }
 
     /// Returns the options of a sender by credit. Timeouts and the handshake are those of `reliability`;
     /// there are no ACKs that detect losses.
     pub fn credited(reliability: &Reliability, credit: CreditUse) -> Self {
+        let answers_trimmed = credit == CreditUse::PerPacket;
+        Self {
+            signalling: Signalling::Header,
+            credit,
+            turns: Some(TurnOrder::ShortestFirst),
+            acks: AckPolicy { answers_trimmed, ..AckPolicy::default() },
+            ..Self::plain(&Self::timers(reliability))
+        }
+    }
+
+    /// Returns the options of a sender with coalesced ACKs, of up to `coalesced` bytes on the link. Timeouts
+    /// and the handshake are those of `reliability`; NACKs and timers of single segments detect losses.
+    pub fn coalesced(reliability: &Reliability, coalesced: Bytes) -> Self {
+        Self {
+            ecn_capable: true,
+            rto_restart: RtoRestart::PerSegment,
+            acks: AckPolicy {
+                every: u32::MAX,
+                answers_trimmed: true,
+                coalesced: Some(coalesced),
+                ..AckPolicy::default()
+            },
+            turns: Some(TurnOrder::RoundRobin),
+            returns_entropy: true,
+            ..Self::plain(&Self::timers(reliability))
+        }
+    }
+
+    /// Returns selective repeat without loss detection by ACKs, with the timers and the handshake of
+    /// `reliability`.
+    fn timers(reliability: &Reliability) -> Reliability {
         let Reliability { initial_rto, min_rto, max_rto, fixed_rto, handshake, .. } = *reliability;
-        let reliability = Reliability {
+        Reliability {
             duplicate_acks: None,
             initial_rto,
             min_rto,
@@ -156,8 +230,7 @@ impl Mechanism {
             fixed_rto,
             handshake,
             ..Reliability::selective_repeat()
-        };
-        Self { signalling: Signalling::Header, credit, ..Self::plain(&reliability) }
+        }
     }
 
     /// Returns the options of a rate with pacing of single packets, otherwise plain.
@@ -210,6 +283,9 @@ pub enum RtoRestart {
     /// All transmissions: a flow at a rate then recovers from losses only when it has sent all its
     /// data, or when an ACK reveals them, as in [rcp06].
     EverySegment,
+    /// Each segment has a timer of its own, which starts when the segment is sent (UEC 1.0): a timeout
+    /// concerns only the segment that was sent first of those in flight.
+    PerSegment,
 }
 
 /// Feedback of ECN marks by the receiver.

@@ -19,10 +19,12 @@ pub mod endpoint;
 pub(crate) mod fixture;
 pub mod mechanism;
 pub mod recovery;
+pub mod selector;
+pub mod selectors;
 
 pub use self::controller::{
     Ack, Allowance, CachedPathState, CachedRate, CongestionSignal, Controller, Credit, Loss,
-    Opened, OutgoingPacket, Path, Restart, TrainPacket, WindowReduction,
+    Opened, OutgoingPacket, Path, Restart, TrainPacket, TrimmedAt, WindowReduction,
 };
 pub use self::credit::{Arrival, CreditHost, CreditScheduler, InboundFlow, MissingSegments};
 pub use self::endpoint::external_stack::{
@@ -30,7 +32,7 @@ pub use self::endpoint::external_stack::{
 };
 pub use self::mechanism::{
     AckPolicy, CachedRtt, CreditUse, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery,
-    Reliability, RtoRestart, Signalling,
+    Reliability, RtoRestart, Signalling, TurnOrder,
 };
 
 use crate::base::units::{Bytes, Duration};

@@ -17,7 +17,7 @@ use sojourn_core::queueing::disciplines::{
 use sojourn_core::run::catalogue::catalogue;
 use sojourn_core::traffic::generators;
 use sojourn_core::transport::controllers::{self, Ack, CongestionSignal, Controller, Loss, Path};
-use sojourn_core::transport::{Restart, WindowReduction};
+use sojourn_core::transport::{Restart, TrimmedAt, WindowReduction};
 use sojourn_core::{router, topology, traffic};
 
 const FORMAT: Format = Format {
@@ -170,6 +170,7 @@ impl Flow<'_> {
                     next: self.sent,
                     is_recovering: ack.is_recovering,
                     lost: u32::from(ack.is_recovering),
+                    trimmed: (packets == 0 && ack.is_recovering).then_some(TrimmedAt::EarlierHop),
                     in_flight: Bytes(1000 * u64::from(self.sent - self.acknowledged)),
                     used_window: (!ack.is_window_limited).then_some(Bytes(used)),
                 });
@@ -319,6 +320,7 @@ const SCALE: LinkScale = LinkScale {
     rate: Rate::from_gbps(10),
     base_rtt: Duration::from_micros(10),
     packet: Bytes(1500),
+    is_last_hop: false,
 };
 
 /// Runs `visits` through a queue and drains it, in parallel with a FIFO of the expected packets.

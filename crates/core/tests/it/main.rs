@@ -45,4 +45,5 @@ mod stacks;
 mod tcp_laws;
 mod tidy;
 mod traffic_classes;
+mod ultra_ethernet;
 mod warnings;

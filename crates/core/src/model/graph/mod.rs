@@ -170,6 +170,11 @@ impl Graph {
         self.nodes[link.from as usize].is_host && !self.hosts_are_routers
     }
 
+    /// Returns true if the link leads to a host, which forwards nothing.
+    pub fn is_to_host(&self, link: &Link) -> bool {
+        self.nodes[link.to as usize].is_host && !self.hosts_are_routers
+    }
+
     /// Sum of the rates of all links from hosts.
     pub fn access_rate(&self) -> Rate {
         let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);

@@ -12,6 +12,7 @@ pub(crate) const SCALE: LinkScale = LinkScale {
     rate: Rate::from_gbps(10),
     base_rtt: Duration::from_micros(10),
     packet: Bytes(1538),
+    is_last_hop: false,
 };
 
 /// Creates an ECN-capable packet of `flow`.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::base::schema::{Bounds, Problem, positive_if_given};
 use crate::base::units::Bytes;
-use crate::model::packet::{Kind, Packet};
+use crate::model::packet::{Flags, Kind, Packet};
 
 crate::parameters! {
     /// Composite queue: a FIFO for data and one for headers and control packets. Data that does not fit
@@ -34,6 +34,9 @@ crate::parameters! {
         /// Data that remains at a departure above which every packet is marked. Between the two the
         /// probability grows linearly.
         pub kmax: Option<Capacity> = None;
+        /// If false, ports to hosts do not mark (UEC 1.0 with credits of the receiving host, which controls
+        /// this hop).
+        pub marks_last_hop: bool = true;
     }
     check |config| {
         for (name, threshold) in [("kmin", config.kmin), ("kmax", config.kmax)] {
@@ -76,7 +79,8 @@ impl QueueKind for Config {
             header_capacity: scale.limit(self.header_capacity),
             header_share: self.header_share.unwrap_or(u32::MAX),
             trimmed_size: self.trimming.then_some(self.trimmed_size.0 as u16),
-            marking: self.marking(scale),
+            marking: self.marking(scale).filter(|_| self.marks_last_hop || !scale.is_last_hop),
+            is_last_hop: scale.is_last_hop,
             data: PacketFifo::default(),
             headers: PacketFifo::default(),
             headers_in_row: 0,
@@ -103,6 +107,7 @@ struct Composite {
     trimmed_size: Option<u16>,
     /// Thresholds of marking.
     marking: Option<(u64, u64)>,
+    is_last_hop: bool,
     data: PacketFifo,
     headers: PacketFifo,
     /// Headers that have departed since the last data while data waited.
@@ -110,13 +115,14 @@ struct Composite {
 }
 
 impl Composite {
-    /// Returns true if the data FIFO has room for a packet of `bytes` without `other`.
+    /// Returns true if the data FIFO has room for a packet of `bytes` without `other`. An empty FIFO has room
+    /// for any packet: a bandwidth-delay product may be less than a packet.
     fn has_room(&self, bytes: u16, other: Option<&Packet>) -> bool {
         let mut backlog = self.data.backlog();
         if let Some(other) = other {
             backlog.remove(other.bytes);
         }
-        self.capacity.is_none_or(|capacity| capacity.fits(backlog, bytes))
+        backlog.packets == 0 || self.capacity.is_none_or(|capacity| capacity.fits(backlog, bytes))
     }
 
     /// Enqueues the header of a data packet that found no room, or drops the packet.
@@ -124,6 +130,8 @@ impl Composite {
         match self.trimmed_size.filter(|_| packet.kind == Kind::Data) {
             Some(size) if self.has_header_room(packet.bytes.min(size)) => {
                 context.trim(&mut packet, size);
+                let flags = packet.flags.without(Flags::LAST_HOP);
+                packet.flags = flags.with_if(Flags::LAST_HOP, self.is_last_hop);
                 self.headers.push(packet);
             }
             _ => context.dropped.push(packet),
@@ -236,6 +244,15 @@ mod tests {
             newest += u32::from(victim == 1);
         }
         assert!((150..250).contains(&newest), "{newest} of 400");
+    }
+
+    #[test]
+    fn an_empty_queue_accepts_a_packet_that_exceeds_its_capacity() {
+        let mut queue = queue(&json!({ "capacity": "900 B" }));
+        assert_eq!(queue.enqueue(packet(0, 0, 1000)), []);
+        queue.enqueue(packet(0, 1, 1000));
+        let kinds: Vec<_> = drain(&mut queue).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, [Kind::Trimmed, Kind::Data]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::simulation::external_stacks::Datagrams;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
+use crate::transport::selector::EntropySelector;
 use crate::transport::{CachedPathState, Controller, StackEndpoint};
 
 /// Sender end of a flow. Fields that ACKs access come first: with thousands of flows none of them is cached
@@ -41,6 +42,8 @@ pub(in crate::simulation) struct SenderEnd {
     /// Time at which a long-lived flow stops; otherwise [`Time::NEVER`].
     pub(in crate::simulation) stop_at: Time,
     pub(in crate::simulation) forward: PathSelector,
+    /// Selector of entropy values, if the host chooses paths.
+    pub(in crate::simulation) entropy: Option<Box<dyn EntropySelector>>,
     pub(in crate::simulation) sender: Sender,
     /// FCT breakdown, if it is kept.
     pub(in crate::simulation) breakdown: Option<Box<SenderBreakdown>>,

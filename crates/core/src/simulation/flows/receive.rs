@@ -7,6 +7,7 @@ use crate::model::packet::{FlowNumber, Header, Kind, Packet};
 use crate::network::breakdown::packet_records::PacketRecords;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
+use crate::simulation::credit::credit_number;
 use crate::transport::Arrival;
 use crate::transport::endpoint::receiver::{Acknowledgement, ReceiverOutput};
 
@@ -104,9 +105,10 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn on_trimmed(&mut self, packet: &Packet, slot: usize) {
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         receiver_end.packets.on_received(self.scheduler.now());
-        if receiver_end.answers_packets() {
+        if self.transports.of_class(receiver_end.class).mechanism.acks.answers_trimmed {
             let reply = receiver_end.receiver.on_trimmed(packet);
-            self.update_scheduler(packet.flow, slot, Arrival::Trimmed);
+            let number = credit_number(packet);
+            self.update_scheduler(packet.flow, slot, Arrival::Trimmed { number });
             self.reply(packet.flow, slot, reply, false, None);
         } else {
             self.network.take_telemetry(packet);
@@ -164,7 +166,7 @@ impl Simulation<'_> {
             if has_options && let Some(receiver_end) = &mut self.flows.receivers[slot] {
                 options = receiver_end.receiver.options(&mut answer);
             }
-            let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } =
+            let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, .. } =
                 answer;
             let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
@@ -173,11 +175,14 @@ impl Simulation<'_> {
                 flags,
                 ..control
             };
-            let feedback = self.feedback(slot, sent_at, feedback);
+            let feedback = self.feedback(slot, sent_at, answer.feedback);
             let mut packet = match options {
                 Some(options) => self.network.with_options(plain, options, feedback),
                 None => plain.with_header(Header::Ack { block, feedback }),
             };
+            if let Some((entropy, received)) = answer.entropy.filter(|_| options.is_none()) {
+                packet = packet.with_entropy(entropy, received);
+            }
             if let Some(row) = telemetry {
                 packet = packet.with_telemetry(row as u32);
             }

@@ -3,7 +3,7 @@
 use super::ends::SenderEnd;
 use crate::base::units::{Bytes, Time};
 use crate::breakdown::pool::BreakdownRef;
-use crate::model::packet::{FlowNumber, Format, Header, Kind, Packet};
+use crate::model::packet::{AckOptions, Flags, FlowNumber, Format, Header, Kind, Packet};
 use crate::network::Network;
 use crate::network::breakdown::packet_log::{SendReason, Sending};
 use crate::network::outbox::Departure;
@@ -11,6 +11,7 @@ use crate::record::gauges::GaugeLog;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
 use crate::transport::endpoint::sender::NextPacket;
+use crate::transport::selector::PathFeedback;
 use crate::transport::{Allowance, Credit, Mechanism, OutgoingPacket};
 
 impl SenderEnd {
@@ -45,6 +46,54 @@ impl SenderEnd {
             return self.sender.train_packet(now, train_packet, allowance);
         }
         self.sender.next_packet(now, allowance)
+    }
+
+    /// Chooses the path of a packet. Returns its entropy value, if the host chooses paths by such values.
+    #[inline]
+    fn choose_path(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        allowance: Allowance,
+        format: &Format,
+    ) -> Option<u16> {
+        let Some(selector) = &mut self.entropy else {
+            packet.next_hop = self.forward.start();
+            return None;
+        };
+        let window = u32::try_from(allowance.window.0 / format.payload.0).unwrap_or(u32::MAX);
+        let entropy = selector.next(now, window);
+        packet.next_hop = self.forward.start_at(entropy);
+        Some(entropy)
+    }
+
+    /// Notifies the controller of a data packet before it is sent, and requests an ACK if nothing may follow
+    /// it. Returns the allowance if that has changed.
+    fn request_ack(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        allowance: Allowance,
+    ) -> Option<Allowance> {
+        let changed = self.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
+        let is_last = !self.sender.has_data(changed.unwrap_or(allowance));
+        packet.flags = packet.flags.with_if(Flags::WANTS_ACK, is_last);
+        changed
+    }
+
+    /// Handles the feedback of an answer on the path of a packet, if the host chooses paths. A packet that
+    /// was trimmed at the last hop, which all paths share, reveals nothing else.
+    fn on_path_feedback(&mut self, now: Time, packet: &Packet, options: Option<&AckOptions>) {
+        let Some(selector) = &mut self.entropy else { return };
+        let feedback = match packet.kind {
+            Kind::Nack if !packet.flags.has(Flags::LAST_HOP) => PathFeedback::Trimmed,
+            Kind::Ack | Kind::Nack if packet.is_marked() => PathFeedback::Marked,
+            Kind::Ack | Kind::Nack => PathFeedback::Good,
+            _ => return,
+        };
+        if let Some(entropy) = options.map_or(packet.entropy(), |options| options.entropy) {
+            selector.on_feedback(now, entropy, feedback);
+        }
     }
 
     /// Builds a packet without a route.
@@ -168,7 +217,14 @@ impl Simulation<'_> {
         if sender_end.controller.next_timer() <= now {
             sender_end.controller.on_timer(now);
         }
+        let timeouts = sender_end.sender.timeouts;
         sender_end.sender.on_timer(now, &mut *sender_end.controller);
+        if let Some(selector) = &mut sender_end.entropy
+            && sender_end.sender.timeouts > timeouts
+        {
+            // htsim: the values of lost packets are not known.
+            selector.on_feedback(now, 0, PathFeedback::Timeout);
+        }
         self.try_send(slot);
     }
 
@@ -179,8 +235,11 @@ impl Simulation<'_> {
         let telemetry = self.network.take_telemetry(packet);
         let Some(sender_end) = &mut self.flows.senders[slot] else { return };
         sender_end.packets.on_received(now);
+        sender_end.on_path_feedback(now, packet, options.as_ref());
         let host = || self.flows.shared[slot].as_ref().map_or(0, |shared| shared.spec.source);
         let rtt = self.clocks.measure(host, packet.sent_at, now);
+        let acks = &self.transports.of_class(sender_end.class).mechanism.acks;
+        let answers_request = acks.coalesced.is_some() && packet.flags.has(Flags::ANSWERS_REQUEST);
         let mut marked = false;
         match packet.kind {
             Kind::Cnp => sender_end.controller.on_notification(now),
@@ -199,8 +258,10 @@ impl Simulation<'_> {
         if sender_end.is_stream {
             self.record_acknowledged_flows(slot);
         }
-        // Only acknowledgements of data or of the SYN can open the window or the flow.
-        let may_open_window = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
+        // Only acknowledgements of data or of the SYN can open the window or the flow; the answer to a
+        // request belongs to the timeout before it.
+        let may_open_window = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck)
+            && (packet.kind != Kind::Ack || !answers_request);
         if !may_open_window && let Some(records) = self.network.records_mut() {
             records.clear();
         }
@@ -224,7 +285,7 @@ impl Simulation<'_> {
         let Some(slot) = self.network.slot(departure.flow) else { return };
         let (slot, now) = (slot as usize, self.scheduler.now());
         let Some(sender_end) = &mut self.flows.senders[slot] else { return };
-        if sender_end.sender.uses_credit() {
+        if sender_end.sender.takes_turns() {
             self.end_turn(slot, departure.ends);
         } else if !sender_end.sender.pacer.on_departure(now, departure.ends) {
             // The flow waits for further departures.
@@ -252,7 +313,7 @@ impl Simulation<'_> {
         let sent_before = sender_end.packets.sent;
         // The turn of the flow at its host, and the allowance without it.
         let mut turn = None;
-        if sender_end.sender.uses_credit()
+        if mechanism.turns.is_some()
             && let Some(shared) = &self.flows.shared[slot]
         {
             let host_turn = self.host_turns.of(shared.spec.source);
@@ -261,17 +322,29 @@ impl Simulation<'_> {
         }
         while let Some(output) = sender_end.next_output(now, allowance, mechanism) {
             let mut packet = sender_end.packet(output, now, mechanism, &self.format);
-            packet.next_hop = sender_end.forward.start();
+            let entropy = sender_end.choose_path(&mut packet, now, allowance, &self.format);
+            let mut changed = None;
+            if mechanism.acks.coalesced.is_some() && packet.kind == Kind::Data {
+                let full = turn.as_ref().map_or(allowance, |turn| turn.1);
+                changed = sender_end.request_ack(&mut packet, now, full);
+            }
             if mechanism.signalling.has_header() {
                 let outgoing = OutgoingPacket {
                     now,
                     kind: packet.kind,
                     remaining: sender_end.sender.remaining(),
                     offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
+                    unsent: sender_end.sender.unsent(),
+                    flows: turn.as_ref().map_or(1, |(host_turn, _)| host_turn.flows()),
                 };
                 packet = packet.with_header(sender_end.controller.header(&outgoing));
             } else if mechanism.signalling.collects_telemetry() && packet.kind == Kind::Data {
                 packet = self.network.collect_telemetry(packet);
+            }
+            if let Some(entropy) = entropy
+                && matches!(packet.kind, Kind::Data | Kind::Request)
+            {
+                packet = packet.with_entropy(entropy, 0);
             }
             if keeps_breakdown {
                 let breakdown = sender_end.breakdown_of(output, now, &packet, &mut self.network);
@@ -281,7 +354,9 @@ impl Simulation<'_> {
             sender_end.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
             if let NextPacket::Segment(_) = output {
-                let changed = sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
+                if mechanism.acks.coalesced.is_none() {
+                    changed = sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
+                }
                 if let Some((host_turn, full)) = &mut turn {
                     host_turn.begin(ends, &mut self.scheduler);
                     *full = changed.unwrap_or(*full);

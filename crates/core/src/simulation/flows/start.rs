@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::connections::StreamFlows;
 use super::ends::{PacketCounts, ReceiverEnd, SenderEnd, SharedState};
-use crate::base::random::mix;
+use crate::base::random::{Random, mix};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::{FlowSpec, HostId};
@@ -198,10 +198,12 @@ impl Simulation<'_> {
         if !transport.mechanism.reliability.cached_ssthresh {
             cached_state.ssthresh = None;
         }
+        let base_rtt = ideal_fct(format.payload) + routes.packet_time(graph, reverse, format.ack);
         let path = Path {
             flow: spec.id,
             line_rate: routes.line_rate(graph, route),
-            base_rtt: ideal_fct(format.payload) + routes.packet_time(graph, reverse, format.ack),
+            base_rtt,
+            longest_rtt: self.transports.base_rtt.max(base_rtt),
             hops: routes.links(route).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
             other_flows: self.active_senders[spec.source as usize],
@@ -235,6 +237,10 @@ impl Simulation<'_> {
             wake_at: Time::NEVER,
             stop_at: spec.stop.unwrap_or(Time::NEVER),
             forward: routes.selectors(route, spec.id)[0],
+            entropy: self
+                .transports
+                .entropy
+                .map(|kind| kind.build(Random::new(path.seed, "entropy"))),
             sender,
             // A flow without a size has no FCT.
             breakdown: (keeps_breakdown && spec.size.is_some())

@@ -7,3 +7,4 @@ pub mod pcp;
 pub mod power;
 pub mod tcp;
 pub mod telemetry;
+pub mod uet;

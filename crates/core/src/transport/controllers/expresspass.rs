@@ -73,7 +73,7 @@ impl Transport for Config {
     }
 
     fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
-        let CreditHost { line_rate, format, random } = host;
+        let CreditHost { line_rate, format, random, .. } = host;
         let credit = format.credit.unwrap_or(format.ack);
         Some(Box::new(CreditPacer {
             config: self.clone(),
@@ -284,10 +284,10 @@ impl CreditScheduler for CreditPacer {
                 }
             }
             // The first one announces the flow; after others credits or data are lost.
-            Arrival::Request if flow.issued > 0 => {
+            Arrival::Request { .. } if flow.issued > 0 => {
                 (flow.resend_at, flow.next_credit) = (now, now);
             }
-            Arrival::Request | Arrival::Trimmed => {}
+            Arrival::Request { .. } | Arrival::Trimmed { .. } => {}
         }
     }
 

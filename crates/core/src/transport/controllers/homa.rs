@@ -361,8 +361,8 @@ impl CreditScheduler for GrantScheduler {
                 message.resend_at = now + interval;
             }
             // The sender has waited for long: what was granted to it is lost.
-            Arrival::Request => message.resend_at = now,
-            Arrival::Trimmed => {}
+            Arrival::Request { .. } => message.resend_at = now,
+            Arrival::Trimmed { .. } => {}
         }
     }
 

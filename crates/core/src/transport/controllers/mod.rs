@@ -33,6 +33,7 @@ pub mod swift;
 pub mod tcp;
 pub mod theta_powertcp;
 pub mod timely;
+pub mod uet;
 pub mod vegas;
 pub mod xcp;
 
@@ -51,7 +52,7 @@ crate::family! {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, expresspass, fair_share,
         fast, high_speed_tcp, homa, hpcc, jump_start, ndp, patched_timely, pcp, pdq, pfabric, phost,
         pias, powertcp, python, quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp,
-        timely, vegas, xcp,
+        timely, uet, vegas, xcp,
     }
 }
 

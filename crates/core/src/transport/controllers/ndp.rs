@@ -149,8 +149,8 @@ impl CreditScheduler for PullScheduler {
                 flow.received += u32::from(is_new);
                 flow.waiting += 1;
             }
-            Arrival::Trimmed => flow.waiting += 1,
-            Arrival::Request => {
+            Arrival::Trimmed { .. } => flow.waiting += 1,
+            Arrival::Request { .. } => {
                 flow.naming = (flow.segments - flow.received).min(self.request_pulls);
                 flow.next = 0;
                 flow.waiting = flow.waiting.max(flow.naming);
@@ -238,6 +238,8 @@ mod tests {
     }
 
     const DATA: Arrival = Arrival::Data { number: 0, is_new: true };
+    const TRIMMED: Arrival = Arrival::Trimmed { number: 0 };
+    const REQUEST: Arrival = Arrival::Request { number: 0 };
 
     #[test]
     fn a_sender_sends_its_first_window_and_then_a_packet_for_each_pull() {
@@ -282,8 +284,8 @@ mod tests {
     #[test]
     fn a_host_sends_a_pull_per_packet_time_to_its_flows_in_turn() {
         let mut scheduler = scheduler();
-        start(&mut *scheduler, 1, &[DATA, Arrival::Trimmed, DATA]);
-        start(&mut *scheduler, 2, &[Arrival::Trimmed, DATA]);
+        start(&mut *scheduler, 1, &[DATA, TRIMMED, DATA]);
+        start(&mut *scheduler, 2, &[TRIMMED, DATA]);
         for (packets, flow, number) in [(0, 1, 1), (1, 2, 1), (2, 1, 2), (3, 2, 2), (4, 1, 3)] {
             assert_eq!(pull(&mut *scheduler, at(packets)), Some((flow, number, u32::MAX)));
             assert_eq!(pull(&mut *scheduler, at(packets)), None);
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn a_request_is_answered_with_pulls_that_name_missing_segments() {
         let mut scheduler = scheduler();
-        start(&mut *scheduler, 1, &[DATA, Arrival::Request, Arrival::Request]);
+        start(&mut *scheduler, 1, &[DATA, REQUEST, REQUEST]);
         let named = (0..9).map(|packets| pull(&mut *scheduler, at(packets)));
         let mut expected: Vec<_> = (0..8).map(|segment| Some((1, segment + 1, segment))).collect();
         expected.push(None);

@@ -253,10 +253,10 @@ impl CreditScheduler for TokenScheduler {
                 }
             }
             // The first one announces the flow; after others its tokens are lost.
-            Arrival::Request if flow.received > 0 => {
+            Arrival::Request { .. } if flow.received > 0 => {
                 (flow.resend_at, flow.window_at) = (now, now);
             }
-            Arrival::Request | Arrival::Trimmed => {}
+            Arrival::Request { .. } | Arrival::Trimmed { .. } => {}
         }
     }
 
@@ -353,7 +353,7 @@ mod tests {
 
     fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, segments: u32) {
         scheduler.on_start(Time::ZERO, &InboundFlow { flow, source: flow, segments });
-        scheduler.on_arrival(Time::ZERO, flow, Arrival::Request);
+        scheduler.on_arrival(Time::ZERO, flow, Arrival::Request { number: 0 });
     }
 
     /// Returns the next token as (flow, number), if all segments are missing.

@@ -156,6 +156,7 @@ impl Transport for Config {
                     Marks::Notify => MarkFeedback::Cnp { interval },
                 },
                 echoes_one_way_delay: self.tells_delay,
+                ..AckPolicy::default()
             },
             signalling: if self.telemetry { Signalling::Telemetry } else { Signalling::None },
             uses_prr: self.reliability.proportional_reduction && self.burst.is_none(),

@@ -173,6 +173,10 @@ impl SenderBreakdown {
                 None if sender.uses_credit() => {
                     self.add_wait(WaitReason::Credit, now - self.updated_at, pool);
                 }
+                // The timeout of a segment, or the answer to a request after one, opens the window.
+                None if sender.takes_turns() => {
+                    self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
+                }
                 None => self.add_wait(WaitReason::Pacing, now - self.updated_at, pool),
             }
             self.updated_at = now;
@@ -215,7 +219,7 @@ impl SenderBreakdown {
         paused: Duration,
         pool: &mut BreakdownPool,
     ) {
-        if sender.uses_credit() {
+        if sender.takes_turns() {
             // The port serves other flows of the host.
             self.add_nic_wait(now - self.updated_at, paused, pool);
             self.updated_at = now;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::recent_blocks::RecentBlocks;
-use crate::base::units::Time;
+use crate::base::units::{Bytes, Time};
 use crate::model::flow::Reordering;
 use crate::model::packet::{AckOptions, Flags, Header, Kind, Packet};
 use crate::transport::recovery::segment_set::SegmentSet;
@@ -38,6 +38,9 @@ pub struct Acknowledgement {
     pub flags: Flags,
     /// Feedback that routers wrote into the acknowledged packets.
     pub feedback: f32,
+    /// Entropy value of the packet just received, and the number of received segments, modulo 65536; none if
+    /// the sender does not need them.
+    pub entropy: Option<(u16, u16)>,
 }
 
 /// A delayed ACK or compressed SACK: segments received and not yet acknowledged, either one segment in
@@ -70,6 +73,9 @@ pub struct Receiver {
     pub has_options: bool,
     /// Number of marked packets, with `AccECN`.
     mark_count: u32,
+    /// New bytes since the last ACK, with coalesced ACKs; and true if one is due when there is no gap.
+    unacknowledged: u32,
+    owes_ack: bool,
     /// Time when the next periodic CNP is due.
     notification_due: Time,
     mechanism: Arc<Mechanism>,
@@ -106,6 +112,8 @@ impl Receiver {
             has_options: mechanism.reliability.sack_blocks > 1
                 || mechanism.has_accurate_ecn_option(),
             mark_count: 0,
+            unacknowledged: 0,
+            owes_ack: false,
             notification_clock: Time::NEVER,
             notification_due: Time::NEVER,
             reordering: Reordering::default(),
@@ -127,6 +135,10 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> ReceiverOutput {
         let notification = self.record_mark(now, packet);
+        if let Some(limit) = self.mechanism.acks.coalesced {
+            let (is_new, ack) = self.on_coalesced(packet, limit);
+            return ReceiverOutput { ack, notification, is_new };
+        }
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
             Ordering::Less => (false, Some(self.acknowledge(packet, self.duplicate_block(packet)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
@@ -155,12 +167,8 @@ impl Receiver {
         if had_gap || self.nacked_at < Time::NEVER {
             self.note_order(packet);
         }
-        self.expected += 1;
+        self.advance();
         self.nacked_at = Time::NEVER;
-        if let Some((_, to)) = self.out_of_order.range_of(self.expected) {
-            self.out_of_order.remove(self.expected, to);
-            self.expected = to;
-        }
         self.gap_sacks = u32::from(!self.out_of_order.is_empty());
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
         match self.mechanism.reliability.delayed_ack.filter(|_| !self.is_quick(packet)) {
@@ -184,6 +192,44 @@ impl Receiver {
             let Reordering { packets, extent } = &mut self.reordering;
             *packets += 1;
             *extent = (*extent).max(highest - packet.sequence);
+        }
+    }
+
+    /// Handles a data packet with coalesced ACKs: sends an ACK for `limit` of new data, for the first packet,
+    /// marked ones and duplicates, if the sender requests it, and once more when the gap before such a
+    /// request has closed (UEC 1.0 §3.5.12; uet-htsim).
+    fn on_coalesced(&mut self, packet: &Packet, limit: Bytes) -> (bool, Option<Acknowledgement>) {
+        let Packet { sequence, bytes, .. } = *packet;
+        let is_first = self.expected == 0 && self.out_of_order.is_empty();
+        let is_new = self.first_missing(sequence) == sequence;
+        if is_new && (sequence > self.expected || !self.out_of_order.is_empty()) {
+            self.note_order(packet);
+        }
+        if is_new && sequence == self.expected {
+            self.advance();
+        } else if is_new {
+            self.out_of_order.insert(sequence, sequence + 1);
+        }
+        self.unacknowledged += if is_new { u32::from(bytes) } else { 0 };
+        let (has_gap, wants_ack) =
+            (!self.out_of_order.is_empty(), packet.flags.has(Flags::WANTS_ACK));
+        let is_due = !is_new
+            || is_first
+            || wants_ack
+            || packet.is_marked()
+            || u64::from(self.unacknowledged) >= limit.0
+            || self.owes_ack && !has_gap;
+        self.owes_ack = has_gap && (self.owes_ack || wants_ack);
+        let block = self.out_of_order.range_of(sequence).unwrap_or_default();
+        (is_new, is_due.then(|| self.acknowledge(packet, block)))
+    }
+
+    /// Advances RCV.NXT past the expected segment, and those behind it.
+    fn advance(&mut self) {
+        self.expected += 1;
+        if let Some((_, to)) = self.out_of_order.range_of(self.expected) {
+            self.out_of_order.remove(self.expected, to);
+            self.expected = to;
         }
     }
 
@@ -266,6 +312,7 @@ impl Receiver {
             (Some(delayed), Header::Xcp { feedback, .. }) => delayed.feedback + feedback,
             (_, header) => header.feedback(),
         };
+        self.unacknowledged = 0;
         let has_duplicate = block.0 < block.1 && self.out_of_order.range_of(block.0) != Some(block);
         Acknowledgement {
             kind: Kind::Ack,
@@ -276,7 +323,16 @@ impl Receiver {
             sent_at: delayed.map_or(packet.sent_at, |delayed| delayed.sent_at),
             flags: self.mark_flags(packet.is_marked()),
             feedback,
+            entropy: self
+                .mechanism
+                .returns_entropy
+                .then(|| (packet.entropy().unwrap_or(0), self.received())),
         }
+    }
+
+    /// Returns the number of received segments, modulo 65536.
+    fn received(&self) -> u16 {
+        (self.expected + self.out_of_order.count()) as u16
     }
 
     /// Returns the options of an acknowledgement to send, if it has any beyond its header.
@@ -289,7 +345,8 @@ impl Receiver {
             let recent_blocks = self.recent_blocks.get_or_insert_default();
             blocks = recent_blocks.blocks(acknowledgement.block, &self.out_of_order, limit);
         }
-        let options = AckOptions { blocks, marks };
+        let entropy = acknowledgement.entropy.map(|(entropy, _)| entropy);
+        let options = AckOptions { blocks, marks, entropy };
         if repeats_blocks {
             acknowledgement.block = blocks[0];
             acknowledgement.sack_blocks = options.sack_blocks();
@@ -351,13 +408,22 @@ impl Receiver {
         let is_missing = self.first_missing(segment) == segment;
         let (kind, block) =
             if is_missing { (Kind::Nack, (segment, segment + 1)) } else { (Kind::Ack, (0, 0)) };
-        let ack = Some(Acknowledgement { kind, ..self.acknowledge(packet, block) });
+        // A NACK acknowledges nothing.
+        let unacknowledged = if is_missing { self.unacknowledged } else { 0 };
+        let acknowledgement = self.acknowledge(packet, block);
+        self.unacknowledged = unacknowledged;
+        let was_last_hop = is_missing && packet.flags.has(Flags::LAST_HOP);
+        let flags = acknowledgement.flags.with_if(Flags::LAST_HOP, was_last_hop);
+        let ack = Some(Acknowledgement { kind, flags, ..acknowledgement });
         ReceiverOutput { ack, ..ReceiverOutput::default() }
     }
 
-    /// Returns the acknowledgement of all data, in answer to a request for credit.
+    /// Returns the acknowledgement in answer to a request for credit.
     pub fn repeat_ack(&mut self, request: &Packet) -> ReceiverOutput {
-        let ack = Some(self.acknowledge(request, (0, 0)));
+        let acknowledgement = self.acknowledge(request, (0, 0));
+        let is_flagged = self.mechanism.acks.coalesced.is_some();
+        let flags = acknowledgement.flags.with_if(Flags::ANSWERS_REQUEST, is_flagged);
+        let ack = Some(Acknowledgement { flags, ..acknowledgement });
         ReceiverOutput { ack, ..ReceiverOutput::default() }
     }
 
@@ -391,6 +457,7 @@ impl Receiver {
             sent_at,
             flags,
             feedback,
+            entropy: None,
         });
         ReceiverOutput { ack, notification, is_new: false }
     }

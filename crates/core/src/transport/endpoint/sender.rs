@@ -20,14 +20,14 @@ use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
 use super::timer_ticks;
 use crate::base::units::{Bytes, Duration, Time};
-use crate::model::packet::{AckOptions, Format, Header, Kind, Packet};
+use crate::model::packet::{AckOptions, Flags, Format, Header, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::{AckOutcome, Scoreboard};
 use crate::transport::recovery::spurious::SpuriousLoss;
 use crate::transport::recovery::tail_loss_probe::TailLossProbe;
 use crate::transport::{
     Ack, Allowance, CongestionSignal, Controller, Mechanism, Opened, PacingPolicy, RtoRestart,
-    TrainPacket,
+    TrainPacket, TrimmedAt,
 };
 
 /// The next packet of a sender.
@@ -148,6 +148,10 @@ impl Sender {
                 (total as u32, (size.0 - (total - 1) * format.payload.0) as u32)
             }
         };
+        let mut scoreboard = Scoreboard::new(total, reliability);
+        if mechanism.acks.coalesced.is_some() {
+            scoreboard.count_received();
+        }
         Self {
             full_payload: full,
             last_payload: last,
@@ -160,7 +164,7 @@ impl Sender {
             },
             owes_fin: mechanism.signalling.sends_fin(),
             credit: CreditState::new(mechanism.credit),
-            scoreboard: Scoreboard::new(total, reliability),
+            scoreboard,
             mechanism: Arc::clone(mechanism),
             rtt: RttEstimator::default(),
             timed_segment: None,
@@ -421,7 +425,12 @@ impl Sender {
         // With credit, the timer of requests always runs.
         self.scoreboard.has_unacknowledged()
             || self.state == SenderState::SynSent
-            || self.uses_credit()
+            || self.requests_lost_data()
+            || self.has_segment_timers()
+    }
+
+    fn has_segment_timers(&self) -> bool {
+        self.mechanism.rto_restart == RtoRestart::PerSegment
     }
 
     /// Returns when to call [`on_timer`](Self::on_timer) and to poll for packets: the earliest of
@@ -496,6 +505,8 @@ impl Sender {
         let flight = self.scoreboard.flight_size();
         let (was_recovering, had_timed_out) =
             (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
+        let reported = packet.received().filter(|_| packet.kind == Kind::Ack);
+        let reported = reported.map(|received| self.scoreboard.on_report(received));
         let mut outcome = if packet.kind == Kind::Nack {
             self.scoreboard.on_nack(packet.sequence, block.0, now)
         } else if packet.kind == Kind::ProbeAck {
@@ -540,21 +551,31 @@ impl Sender {
             self.arm_probe_timer(now);
             self.update_rate_reduction(outcome);
         }
-        let bytes = self.delivered_payload(outcome);
+        let is_reported = self.mechanism.acks.coalesced.is_some();
+        let delivered = if is_reported { reported.unwrap_or_default() } else { outcome.delivered };
+        let trimmed_at = if packet.flags.has(Flags::LAST_HOP) {
+            TrimmedAt::LastHop
+        } else {
+            TrimmedAt::EarlierHop
+        };
+        let has_last = outcome.has_last && delivered > 0;
+        let bytes = self.delivered_payload(AckOutcome { delivered, has_last, ..outcome });
         controller.on_ack(&Ack {
             now,
             bytes,
             advanced: outcome.advanced,
-            delivered: outcome.delivered,
+            delivered,
             rtt,
             marked,
             feedback: header.feedback(),
             sent_at: packet.sent_at,
-            is_probe_ack: packet.kind == Kind::ProbeAck,
+            is_probe_ack: packet.kind == Kind::ProbeAck
+                || is_reported && packet.flags.has(Flags::ANSWERS_REQUEST),
             cumulative: self.scoreboard.cumulative(),
             next: self.scoreboard.highest(),
             is_recovering: self.scoreboard.is_recovering() || self.rate_reduction.is_some(),
             lost: outcome.lost + std::mem::take(&mut self.unreported_losses),
+            trimmed: (packet.kind == Kind::Nack).then_some(trimmed_at),
             in_flight: self.bytes(self.scoreboard.in_flight()),
             used_window: self.window_use.and_then(|window_use| window_use.used(self.full_payload)),
         });
@@ -566,6 +587,10 @@ impl Sender {
 
     /// Returns when the retransmission timer expires.
     fn rto_expiry(&self) -> Time {
+        if self.state == SenderState::Established && self.has_segment_timers() {
+            let since = self.scoreboard.oldest_sent_at().unwrap_or(self.rto_start);
+            return since + self.timeout();
+        }
         timer_ticks::expiry(self.rto_start, self.timeout(), self.mechanism.reliability.timer_tick)
     }
 }

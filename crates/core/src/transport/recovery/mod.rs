@@ -4,5 +4,6 @@ pub mod prr;
 pub mod rack;
 pub mod scoreboard;
 pub mod segment_set;
+pub mod segment_timers;
 pub mod spurious;
 pub mod tail_loss_probe;

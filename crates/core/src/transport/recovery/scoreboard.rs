@@ -6,10 +6,12 @@
 //! window inflation of the RFCs. The cost of an ACK does not grow with the window.
 
 mod next_seg;
+mod reports;
 
 use self::next_seg::LastResort;
 use super::rack::Rack;
 use super::segment_set::SegmentSet;
+use super::segment_timers::SegmentTimers;
 use crate::base::units::{Duration, Time};
 use crate::model::packet::SACK_BLOCKS;
 use crate::transport::endpoint::timer_ticks;
@@ -89,6 +91,10 @@ pub struct Scoreboard {
     partial_acks: u32,
     /// State of `NextSeg`'s rules 3 and 4, if enabled. Boxed, since most flows do not use them.
     last_resort: Option<Box<LastResort>>,
+    /// Number of received segments according to the receiver, if ACKs count them.
+    received: Option<u32>,
+    /// Timers of single segments, if they have some. Boxed, since most flows do not use them.
+    segment_timers: Option<Box<SegmentTimers>>,
     /// RACK state, and its reordering timer; [`Time::NEVER`] if the timer is not armed.
     rack: Option<Box<Rack>>,
     reordering_timer: Time,
@@ -118,6 +124,8 @@ impl Scoreboard {
             prefers_new: false,
             partial_acks: 0,
             last_resort: reliability.rescue.then(Box::default),
+            received: None,
+            segment_timers: None,
             rack: (reliability.recovery == Recovery::Rack).then(Box::default),
             reordering_timer: Time::NEVER,
             timer_tick: reliability.timer_tick,
@@ -176,6 +184,9 @@ impl Scoreboard {
 
     /// Returns the estimated number of segments in flight (`pipe` in RFC 6675).
     pub fn in_flight(&self) -> u32 {
+        if let Some(received) = self.received {
+            return self.next.saturating_sub(received + self.lost.count());
+        }
         let departed = self.sacked.count() + self.lost.count() + self.duplicates;
         let doubled =
             self.last_resort.as_ref().map_or(0, |last_resort| last_resort.doubled.count());
@@ -232,6 +243,9 @@ impl Scoreboard {
     #[inline]
     pub fn on_sent(&mut self, sequence: u32, now: Time) -> bool {
         self.retransmits_now = false;
+        if let Some(timers) = &mut self.segment_timers {
+            timers.on_sent(sequence, now);
+        }
         if let Some(rack) = &mut self.rack {
             rack.on_sent(sequence, now);
         }
@@ -242,6 +256,7 @@ impl Scoreboard {
                 self.on_last_resort_sent(sequence);
             }
         }
+        self.update_segment_timers();
         let is_retransmit = sequence < self.highest;
         self.highest = self.highest.max(self.next);
         is_retransmit
@@ -272,23 +287,8 @@ impl Scoreboard {
         }
         outcome.advanced = advanced;
         outcome.starts_recovery = outcome.starts_recovery && self.enter_recovery();
+        self.update_segment_timers();
         outcome
-    }
-
-    /// Handles a NACK. From a go-back-N receiver: restarts from the first missing segment. Otherwise the
-    /// segment `trimmed` is lost.
-    pub fn on_nack(&mut self, sequence: u32, trimmed: u32, now: Time) -> AckOutcome {
-        let outcome = self.on_ack(sequence, &[], now, Time::NEVER);
-        if self.recovery != Recovery::GoBackN {
-            let before = self.lost.count();
-            self.mark_missing(trimmed);
-            return AckOutcome { lost: self.lost.count() - before, ..outcome };
-        }
-        let was_ahead = self.next > self.cumulative;
-        let starts_recovery = was_ahead && self.enter_recovery();
-        let lost = self.flight_size();
-        self.next = self.cumulative;
-        AckOutcome { lost, starts_recovery, ..outcome }
     }
 
     /// Enters fast recovery, unless there was a recovery in this window of data. Returns true if it

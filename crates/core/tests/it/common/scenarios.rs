@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use sojourn_core::base::random::Random;
-use sojourn_core::base::schema::Parameter;
+use sojourn_core::base::schema::{Parameter, defaults};
 use sojourn_core::load_balancing::policies;
 use sojourn_core::topology;
 use sojourn_core::traffic::collectives;
@@ -271,6 +271,10 @@ fn credit(random: &mut Random, transport: &mut Value) {
         transport["jitter"] = pick(random, &[0.0, 0.1]).into();
         transport["feedback"] = json!(random.below(4) > 0);
         transport["resend_timeout"] = pick(random, &["200 us", "5 ms"]).into();
+    } else if transport["kind"] == "uet" {
+        transport["control"] = pick(random, &["nscc", "rccc", "both"]).into();
+        transport["ack_bytes"] = pick(random, &["1 B", "16384 B", "1 MB"]).into();
+        transport["credit_rate"] = pick(random, &[0.99, 0.5]).into();
     }
 }
 
@@ -282,11 +286,11 @@ pub fn with_credit(seed: u64) -> Value {
     }
     let random = &mut Random::new(seed, "scenario/credit");
     let mut transport = json!({
-        "kind": pick(random, &["expresspass", "homa", "phost", "ndp"]),
+        "kind": pick(random, &["expresspass", "homa", "phost", "ndp", "uet", "uet"]),
         "reliability": { "handshake": random.below(2) == 0, "max_rto": "50 ms" },
     });
     credit(random, &mut transport);
-    if transport["kind"] == "ndp" && random.below(2) == 0 {
+    if (transport["kind"] == "ndp" || transport["kind"] == "uet") && random.below(2) == 0 {
         // The queue that it was designed for.
         scenario.as_object_mut().map(|scenario| scenario.remove("queue"));
     } else if transport["kind"] == "expresspass" {
@@ -299,7 +303,31 @@ pub fn with_credit(seed: u64) -> Value {
     scenario["transport"] = transport;
     scenario.as_object_mut().map(|scenario| scenario.remove("transports"));
     keep_credits_with_data(&mut scenario);
+    choose_paths(&mut scenario, seed);
     scenario
+}
+
+/// Lets hosts choose paths in half of the scenarios with random paths, if all packets have room for entropy
+/// values.
+fn choose_paths(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/entropy");
+    let transports = scenario["transports"].as_object().map(|others| others.values());
+    let has_room = |transport: &Value| {
+        let config = controllers::Config::read(transport).unwrap();
+        config.mechanism(&defaults()).has_room_for_entropy()
+    };
+    let all_have = transports.into_iter().flatten().chain([&scenario["transport"]]).all(has_room);
+    if scenario["routing"] == "flow_hash" || scenario["routing"] == "spray_round_robin" {
+        return;
+    }
+    let is_chosen = random.below(2) == 0 && all_have;
+    scenario["routing"] = if is_chosen { "entropy" } else { "spray_random" }.into();
+    scenario["entropy"] = if is_chosen {
+        let kind = pick(random, &["oblivious", "bitmap", "reps", "reps_legacy", "mixed"]);
+        json!({ "kind": kind, "values": pick(random, &[1, 4, 64]) })
+    } else {
+        json!("none")
+    };
 }
 
 /// Loss recovery parameters.
@@ -451,6 +479,7 @@ pub fn scenario(seed: u64) -> Value {
     expire_pauses(&mut scenario, seed);
     balance_loads(&mut scenario, seed);
     keep_credits_with_data(&mut scenario);
+    choose_paths(&mut scenario, seed);
     scenario
 }
 

@@ -33,7 +33,7 @@ impl Fixture {
     fn start(&mut self, flow: FlowNumber, segments: u32) {
         let inbound = InboundFlow { flow, source: 0, segments };
         self.scheduler.on_start(Time::ZERO, &inbound);
-        self.scheduler.on_arrival(Time::ZERO, flow, Arrival::Request);
+        self.scheduler.on_arrival(Time::ZERO, flow, Arrival::Request { number: 0 });
     }
 
     /// Returns the next credit and its time, if all segments up to `segments` are missing.
@@ -160,6 +160,6 @@ fn credits_name_missing_packets_after_a_timeout_without_data() {
     // The rate is halved with each timeout.
     assert_eq!(named(&mut fixture), (259, 0));
     fixture.data(Time(260_000_000), 5);
-    fixture.scheduler.on_arrival(Time(261_000_000), 0, Arrival::Request);
+    fixture.scheduler.on_arrival(Time(261_000_000), 0, Arrival::Request { number: 0 });
     assert_eq!(named(&mut fixture), (261, 1));
 }

@@ -244,3 +244,52 @@ fn packets_that_others_have_overtaken_are_counted_and_retransmissions_are_not() 
     // 8 is overtaken by 12, and by others after it.
     assert_eq!([9, 12, 8, 10].map(|sequence| receive(300, sequence))[2..], [(3, 4), (4, 4)]);
 }
+
+#[test]
+fn coalesced_acks_are_sent_for_an_amount_of_data_and_where_the_sender_waits() {
+    // Packets of 1040 B on the link.
+    let mechanism = Arc::new(Mechanism::coalesced(&Reliability::selective_repeat(), Bytes(3_000)));
+    let mut receiver = Receiver::new(&mechanism);
+    let mut ack_of = |sequence, flags: Flags| {
+        let packet = data(&mechanism, 100, sequence, flags);
+        let is_requested = flags.has(Flags::WANTS_ACK);
+        let flags = packet.flags.without(Flags::WANTS_ACK).with_if(Flags::WANTS_ACK, is_requested);
+        let ack = receiver.on_data(at(100), &Packet { flags, ..packet }).ack;
+        ack.map(|ack| (ack.cumulative, ack.block, ack.entropy.unwrap().1))
+    };
+    assert_eq!(ack_of(0, Flags::NONE), Some((1, (0, 0), 1)), "the first packet");
+    assert_eq!([1, 2].map(|sequence| ack_of(sequence, Flags::NONE)), [None, None]);
+    assert_eq!(ack_of(5, Flags::NONE), Some((3, (5, 6), 4)), "3120 B, also out of order");
+    assert_eq!(ack_of(6, Flags::MARKED), Some((3, (5, 7), 5)), "a mark");
+    assert_eq!(ack_of(9, Flags::WANTS_ACK), Some((3, (9, 10), 6)), "a request");
+    assert_eq!(
+        [3, 4, 8].map(|sequence| ack_of(sequence, Flags::NONE).is_some()),
+        [false, false, true]
+    );
+    assert_eq!(ack_of(7, Flags::NONE), Some((10, (0, 0), 10)), "no gap is left before the request");
+    assert_eq!(ack_of(7, Flags::NONE), Some((10, (0, 0), 10)), "a duplicate");
+    assert_eq!(ack_of(10, Flags::NONE), None);
+}
+
+#[test]
+fn a_nack_reports_where_the_packet_was_trimmed_and_acknowledges_nothing() {
+    let mechanism = Arc::new(Mechanism::coalesced(&Reliability::selective_repeat(), Bytes(2_000)));
+    let mut receiver = Receiver::new(&mechanism);
+    let packet = |sequence| {
+        let packet = data(&mechanism, 100, sequence, Flags::NONE);
+        Packet { flags: packet.flags.without(Flags::WANTS_ACK), ..packet }
+    };
+    receiver.on_data(at(100), &packet(0));
+    assert!(receiver.on_data(at(100), &packet(1)).ack.is_none());
+    for at_last_hop in [false, true] {
+        let flags = Flags::NONE.with_if(Flags::LAST_HOP, at_last_hop);
+        let trimmed = Packet { kind: Kind::Trimmed, flags, ..packet(2) };
+        let nack = receiver.on_trimmed(&trimmed).ack.unwrap();
+        assert_eq!((nack.kind, nack.cumulative, nack.block), (Kind::Nack, 2, (2, 3)));
+        assert_eq!(nack.flags.has(Flags::LAST_HOP), at_last_hop);
+    }
+    assert!(receiver.on_data(at(100), &packet(3)).ack.is_some(), "2080 B since the last ACK");
+    let late = Packet { kind: Kind::Trimmed, flags: Flags::LAST_HOP, ..packet(1) };
+    let ack = receiver.on_trimmed(&late).ack.unwrap();
+    assert_eq!((ack.kind, ack.flags), (Kind::Ack, Flags::NONE), "the packet has arrived already");
+}

@@ -2,7 +2,7 @@
 
 use super::{NextPacket, Sender};
 use crate::base::units::{Bytes, Time};
-use crate::transport::CreditUse;
+use crate::transport::{CongestionSignal, Controller, CreditUse, Loss};
 
 /// State of the requests for credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl CreditState {
     /// Returns the state at the start of a flow.
     pub(super) fn new(credit: CreditUse) -> Self {
         match credit {
-            CreditUse::None => Self::Unused,
+            CreditUse::None | CreditUse::WithAcks => Self::Unused,
             CreditUse::Announced => Self::Due,
             CreditUse::Unannounced | CreditUse::PerPacket => Self::Requested,
         }
@@ -29,7 +29,17 @@ impl CreditState {
 impl Sender {
     /// Returns true if the sender needs credits of the receiving host.
     pub fn uses_credit(&self) -> bool {
-        self.credit != CreditState::Unused
+        self.mechanism.credit != CreditUse::None
+    }
+
+    /// Returns true if the flow shares its host's port in turn.
+    pub fn takes_turns(&self) -> bool {
+        self.mechanism.turns.is_some()
+    }
+
+    /// Returns true if credits name the segments that the receiver lacks, so that timeouts lead to requests.
+    pub(super) fn requests_lost_data(&self) -> bool {
+        !matches!(self.mechanism.credit, CreditUse::None | CreditUse::WithAcks)
     }
 
     /// Returns the payload that is to be sent, for the first time or again; a shorter last segment counts as
@@ -50,6 +60,38 @@ impl Sender {
     pub fn on_credit(&mut self, now: Time, segment: u32) {
         self.rto_start = now;
         self.scoreboard.mark_missing(segment);
+    }
+
+    /// Handles the timeout of a segment, which is to be sent again, or the time without one in flight. If
+    /// nothing may be sent, the sender requests an ACK and credit, at most once per RTT: credits, or ACKs
+    /// that open the window, were lost.
+    pub(super) fn on_segment_timeout(
+        &mut self,
+        now: Time,
+        flight: u32,
+        controller: &mut dyn Controller,
+    ) {
+        let since = now - self.rto_start;
+        if since >= self.timeout() {
+            // The segments of a window time out one after the other, but back off together.
+            self.rtt.back_off();
+            self.rto_start = now;
+        }
+        if self.scoreboard.oldest_sent_at().is_some() {
+            self.timeouts += 1;
+            self.scoreboard.on_segment_timeout();
+            controller.on_loss(&Loss {
+                now,
+                flight: self.bytes(flight),
+                lost: self.bytes(1),
+                signal: CongestionSignal::Timeout,
+                is_repeated: false,
+            });
+        }
+        let is_blocked = self.candidate(controller.allowance()).is_none();
+        if is_blocked && since >= self.rtt.smoothed().unwrap_or_default() {
+            self.credit = CreditState::Due;
+        }
     }
 
     /// Handles a timeout without news of the receiver: credits or the request were lost, or the ACK of all

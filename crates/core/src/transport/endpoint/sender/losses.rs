@@ -131,6 +131,9 @@ impl Sender {
         if now < self.rto_expiry() {
             return;
         }
+        if self.state == SenderState::Established && self.has_segment_timers() {
+            return self.on_segment_timeout(now, flight, controller);
+        }
         self.timeouts += 1;
         self.rto_start = now;
         self.timed_segment = None;
@@ -141,9 +144,10 @@ impl Sender {
             self.state = SenderState::Closed;
             return;
         }
-        if self.uses_credit() {
+        if self.requests_lost_data() {
             return self.on_credit_timeout();
         }
+
         self.rtt.back_off();
         let is_repeated = self.mechanism.reliability.single_reduction
             && (self.scoreboard.is_recovering() || self.rate_reduction.is_some());

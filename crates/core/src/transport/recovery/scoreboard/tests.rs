@@ -222,3 +222,22 @@ fn repeated_blocks_are_not_reordering() {
     // the option, 4 and 2 would seem to arrive after 6.
     assert_eq!(board.on_ack(0, &[(6, 7), (4, 5), (2, 3)], at(106), Time::NEVER).lost, 4);
 }
+
+#[test]
+fn data_in_flight_follows_the_count_of_received_segments() {
+    let mut board = board(Recovery::SelectiveRepeat, None, 0);
+    board.count_received();
+    send(&mut board, 10);
+    assert_eq!(board.on_report(4), 4);
+    board.on_ack(2, &[(5, 6)], NOW, NOW);
+    assert_eq!(board.in_flight(), 6, "the receiver has two more segments than the ACK names");
+    assert_eq!((board.on_report(3), board.in_flight()), (0, 6), "an overtaken ACK");
+    // A NACK, and a timeout of the oldest segment.
+    board.on_nack(2, 7, NOW);
+    assert_eq!(board.in_flight(), 5);
+    board.on_segment_timeout();
+    assert_eq!((board.in_flight(), board.candidate()), (4, Some((2, false))));
+    // Segment 2 was late and is not lost: it counts again.
+    board.on_ack(3, &[], NOW, NOW);
+    assert_eq!((board.in_flight(), board.candidate()), (5, Some((7, false))));
+}

@@ -30,7 +30,7 @@ fn the_option_of_accurate_ecn_counts_marks_beyond_eight() {
         let ack = tcp.format.control(Kind::Ack, 0, at(0));
         let flags = Flags::NONE.with_count(marks);
         let ack = Packet { sequence: cumulative, flags, ..ack }.with_header(Header::NONE);
-        let options = AckOptions { blocks: [(0, 0); 3], marks };
+        let options = AckOptions { blocks: [(0, 0); 3], marks, entropy: None };
         let (options, rtt) = (Some(&options).filter(|_| marks > 0), at(100) - at(0));
         tcp.sender.on_ack(at(100), &ack, options, rtt, &mut *tcp.controller)
     };

@@ -1,0 +1,230 @@
+//! Congestion control of Ultra Ethernet Transport (UET): a window of the sender (NSCC), credits of the
+//! receiving host (RCCC), or both.
+//!
+//! Source: uet-htsim (August 2025), whose authors are among those of the congestion control of UEC 1.0.
+//! Switches trim packets, and a NACK refuses each. Receivers coalesce ACKs, which count received data. The
+//! flows of a host share its port in turn.
+//!
+//! Deviations: windows are rounded down to full packets; requests have no number of their own and take no
+//! window; and what ACKs report beyond their count is one run of segments instead of 64 bits.
+
+use super::{
+    Ack, Allowance, CongestionSignal, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
+    Loss, Mechanism, OutgoingPacket, Path, Reliability, Signalling, Transport,
+};
+use crate::base::schema::{defaults, positive, positive_fraction, positive_if_given};
+use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::packet::{Format, Header};
+use crate::queueing::Capacity;
+use crate::queueing::disciplines::{self, composite};
+use crate::transport::TrimmedAt;
+use crate::transport::blocks::uet::nscc::{Nscc, Scale};
+use crate::transport::blocks::uet::rccc::{PullPacer, SenderCredit};
+
+crate::choices! {
+    /// Congestion control of Ultra Ethernet Transport.
+    pub enum Control {
+        /// The window of the sender, by ECN marks and queueing delay (UEC 1.0 §3.6.13).
+        Nscc = "nscc",
+        /// Credits of the receiving host at its line rate (UEC 1.0 §3.6.14).
+        Rccc = "rccc",
+        /// Both: a packet needs room in the window and credit.
+        Both = "both",
+    }
+}
+
+crate::parameters! {
+    /// Ultra Ethernet Transport: a window by ECN and delay, credits of the receiving host, or both; switches
+    /// trim packets that do not fit. Designed for packet spraying (`routing = "entropy"`).
+    pub struct Config {
+        /// Congestion control: window, credits or both.
+        pub control: Control = Control::Nscc;
+        /// RTT from which window and constants follow; none for that of a full packet and its ACK on the
+        /// longest path of the network.
+        pub base_rtt: Option<Duration> = None, where positive_if_given;
+        /// Queueing delay that the window aims at; none for three quarters of the base RTT.
+        pub target_delay: Option<Duration> = None, where positive_if_given;
+        /// Rate of credits, as a share of the line rate of the receiving host.
+        pub credit_rate: f64 = 0.99, where positive_fraction;
+        /// Credit of the largest pull (UEC 1.0, htsim: 16 KiB; [eqds22], htsim: 4096 B).
+        pub pull_bytes: Bytes = Bytes(16_384), where positive;
+        /// Packets that a flow may send before the first answer, and the most credit that it may have
+        /// ([eqds22], htsim: 50); none for 1.5 bandwidth-delay products.
+        pub initial_packets: Option<u32> = None, where positive_if_given;
+        /// New data on the link that one ACK acknowledges (UEC 1.0 §3.5.12: 16 KiB).
+        pub ack_bytes: Bytes = Bytes(16_384), where positive;
+        /// Timeout of a segment, and handshake (htsim: a constant of 15 us and six times the transmission
+        /// time of the largest queue).
+        pub reliability: Reliability = Reliability {
+            initial_rto: Duration::from_micros(100),
+            min_rto: Duration::from_micros(100),
+            ..Reliability::selective_repeat()
+        };
+    }
+}
+
+impl Config {
+    /// Returns the most credit of a flow.
+    fn most_credit(&self, scale: &Scale) -> u64 {
+        let largest = || scale.largest_window(scale.base_rtt);
+        self.initial_packets.map_or_else(largest, |packets| u64::from(packets) * scale.packet.0)
+    }
+
+    /// Returns the network and packets of flows.
+    fn scale(&self, line_rate: Rate, longest_rtt: Duration, format: &Format) -> Scale {
+        let base_rtt = self.base_rtt.unwrap_or(longest_rtt);
+        Scale {
+            line_rate,
+            base_rtt,
+            target_delay: self.target_delay.unwrap_or(base_rtt * 3 / 4),
+            payload: format.payload,
+            packet: format.full(),
+        }
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let scale = self.scale(path.line_rate, path.longest_rtt, &path.format);
+        let most = self.most_credit(&scale);
+        Box::new(Uet {
+            nscc: (self.control != Control::Rccc).then(|| Nscc::new(scale)),
+            credit: (self.control != Control::Nscc).then(|| SenderCredit::new(most, scale.packet)),
+            format: path.format.clone(),
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        let has_credit = self.control != Control::Nscc;
+        Mechanism {
+            signalling: if has_credit { Signalling::Header } else { Signalling::None },
+            credit: if has_credit { CreditUse::WithAcks } else { CreditUse::None },
+            ..Mechanism::coalesced(&self.reliability, self.ack_bytes)
+        }
+    }
+
+    fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
+        let scale = self.scale(host.line_rate, host.base_rtt, &host.format);
+        let most = self.most_credit(&scale);
+        (self.control != Control::Nscc).then(|| -> Box<dyn CreditScheduler> {
+            Box::new(PullPacer::new(host.line_rate, self.credit_rate, self.pull_bytes, most))
+        })
+    }
+
+    /// Timeouts follow from queues that trim, at any environment.
+    fn own_reliability(&self) -> &'static [&'static str] {
+        &["recovery", "duplicate_acks", "initial_rto", "min_rto"]
+    }
+
+    fn needs_own_connection(&self) -> bool {
+        true
+    }
+
+    /// UEC 1.0 §3.6.17: trimming above a BDP, and marks between 0.2 and 0.8 BDP.
+    fn queue(&self) -> disciplines::Config {
+        disciplines::Config::composite(composite::Config {
+            capacity: Some(Capacity::Product(1.0)),
+            header_capacity: Some(Capacity::Product(2.0)),
+            kmin: Some(Capacity::Product(0.2)),
+            kmax: Some(Capacity::Product(0.8)),
+            marks_last_hop: self.control == Control::Nscc,
+            ..defaults()
+        })
+    }
+}
+
+/// Sender of a flow.
+struct Uet {
+    nscc: Option<Nscc>,
+    credit: Option<SenderCredit>,
+    format: Format,
+}
+
+impl Uet {
+    /// Returns the size on the link of payload, most of it in full packets.
+    fn on_wire(&self, payload: Bytes) -> u64 {
+        self.format.on_wire(payload).0
+    }
+
+    /// Returns the window in full packets of payload.
+    fn window(&self) -> Bytes {
+        let packets = |nscc: &Nscc| nscc.window() / self.format.full().0;
+        self.nscc
+            .as_ref()
+            .map_or(Bytes(u64::MAX), |nscc| Bytes(packets(nscc) * self.format.payload.0))
+    }
+}
+
+impl Controller for Uet {
+    fn on_ack(&mut self, ack: &Ack) {
+        let Ack { now, rtt, marked, bytes, delivered, .. } = *ack;
+        let packet = self.format.full().0;
+        let in_flight = if ack.in_flight.0 > 0 { self.on_wire(ack.in_flight) } else { 0 };
+        let acknowledged = bytes.0 + u64::from(delivered) * self.format.header.0;
+        let has_credit = self.credit.is_some();
+        if ack.trimmed.is_some() && ack.lost == 0 {
+            // The NACK of a packet that has arrived meanwhile.
+            return;
+        }
+        match (&mut self.nscc, ack.trimmed) {
+            (Some(nscc), Some(at)) => {
+                let is_blameless = has_credit && at == TrimmedAt::LastHop;
+                nscc.on_nack(now, rtt, packet, in_flight + packet, is_blameless);
+            }
+            (Some(nscc), None) => {
+                let sample = (!ack.is_probe_ack).then_some(rtt);
+                nscc.on_ack(now, sample, marked, acknowledged, in_flight);
+            }
+            (None, _) => {}
+        }
+        if let Some(credit) = &mut self.credit {
+            credit.on_answer();
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        if let Some(nscc) = self.nscc.as_mut().filter(|_| loss.signal == CongestionSignal::Timeout)
+        {
+            nscc.on_timeout(self.format.full().0);
+        }
+    }
+
+    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+        if let Some(own) = &mut self.credit {
+            own.on_pull(credit.number);
+        }
+    }
+
+    fn on_sent(&mut self, _now: Time, bytes: Bytes) -> Option<Allowance> {
+        self.credit.as_mut()?.on_sent(bytes);
+        Some(self.allowance())
+    }
+
+    fn allowance(&self) -> Allowance {
+        let may_send = self.credit.as_ref().is_none_or(SenderCredit::may_send);
+        Allowance {
+            window: self.window(),
+            ..Allowance::granted(if may_send { u32::MAX } else { 0 })
+        }
+    }
+
+    fn header(&self, outgoing: &OutgoingPacket) -> Header {
+        let unsent = if outgoing.unsent.0 > 0 { self.on_wire(outgoing.unsent) } else { 0 };
+        let window = self.nscc.as_ref().map_or(u64::MAX, Nscc::window);
+        let target = self.credit.as_ref();
+        let number = target.map_or(0, |credit| credit.target(unsent, window, outgoing.flows));
+        Header::Credit { number, class: 0 }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let mut gauges = Vec::new();
+        if let Some(nscc) = &self.nscc {
+            gauges.push(("window_bytes", nscc.window() as f64));
+            gauges.push(("average_delay_s", nscc.average_delay().seconds()));
+        }
+        if let Some(credit) = &self.credit {
+            gauges.push(("credit_bytes", credit.bytes() as f64));
+        }
+        gauges
+    }
+}

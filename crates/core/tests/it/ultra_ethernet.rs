@@ -1,0 +1,89 @@
+//! Ultra Ethernet Transport and entropy values: times of single flows in the authors' simulator, incasts, and
+//! what follows from the number of entropy values.
+
+use crate::common::{count, flows, run, run_with_all_engines, with};
+use serde_json::{Value, json};
+use sojourn_core::run::Results;
+
+/// A fat-tree of 128 hosts at 100 Gb/s with 1 us per link, and packets of 4096 + 64 bytes.
+fn fat_tree(control: &str, rows: &[(f64, u32, u32, u64)]) -> Value {
+    json!({
+        "environment": "paper",
+        "topology": { "kind": "fat_tree", "k": 8, "rate": "100 Gbps", "delay": "1 us" },
+        "packet": { "payload": "4096 B", "header": "64 B", "ack": "64 B" },
+        "routing": "entropy",
+        "transport": { "kind": "uet", "control": control },
+        "workload": flows(rows),
+        "time_limit": "100 ms",
+    })
+}
+
+/// FCTs in microseconds.
+fn fcts(results: &Results) -> Vec<f64> {
+    results.flows.fct_s.iter().map(|fct| fct * 1e6).collect()
+}
+
+#[test]
+fn single_flows_take_the_time_that_they_take_in_htsim() {
+    const PACKET: u64 = 4096;
+    // Hosts on one leaf, in one pod and in two pods; sizes in bytes; FCTs of htsim to the picosecond.
+    for (control, target, size, expected) in [
+        ("nscc", 127, 1000, 6.510_72),
+        ("nscc", 5, 16 * PACKET, 10.323_2),
+        ("nscc", 127, 512 * PACKET, 178.057_6),
+        ("rccc", 1, 512 * PACKET, 173.963_48),
+        ("rccc", 5, 512 * PACKET, 176.695_632),
+        ("rccc", 127, 512 * PACKET, 179.205_626),
+        ("both", 127, 512 * PACKET, 179.205_626),
+    ] {
+        let fct = fcts(&run(&fat_tree(control, &[(0.0, 0, target, size)])))[0];
+        let what = format!("{size} B to {target} by {control}: {fct}, not {expected}");
+        assert!((fct - expected).abs() < 1e-6, "{what}");
+    }
+}
+
+#[test]
+fn an_incast_keeps_the_link_of_its_receiver_busy() {
+    let rows: Vec<_> = (0..16).map(|flow| (0.0, 16 + 7 * flow, 0, 2 << 20)).collect();
+    let results = run(&fat_tree("nscc", &rows));
+    // 16 flows of 512 packets over one link, in flight all the time.
+    let last = fcts(&results).into_iter().fold(0.0, f64::max);
+    let ideal = 16.0 * 512.0 * 0.3328 + 5.0 * 1.3328 + 1.0;
+    assert!((last / ideal - 1.0).abs() < 0.02, "{last}, not {ideal}");
+    assert_eq!(count(&results, "timeouts"), 0);
+}
+
+#[test]
+fn with_one_entropy_value_each_flow_has_one_path() {
+    let rows: Vec<_> = (0..32).map(|flow| (0.0, flow, 127 - flow, 200_000)).collect();
+    let tcp = with(&fat_tree("nscc", &rows), json!({ "transport": null }));
+    for entropy in ["oblivious", "bitmap", "reps", "reps_legacy", "mixed"] {
+        for (values, has_one_path) in [(1, true), (64, false)] {
+            let results = run(&with(
+                &tcp,
+                json!({
+                    "transport": { "kind": "tcp" }, "entropy": { "kind": entropy, "values": values },
+                }),
+            ));
+            // Without losses, packets are sent again only if others have overtaken them.
+            let what = format!("{entropy}, {values}");
+            assert_eq!(count(&results, "retransmits") == 0, has_one_path, "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_incast_has_the_same_results_with_all_engines() {
+    let rows: Vec<_> = (0..40).map(|flow| (0.0, 16 + 2 * flow, 0, 300_000)).collect();
+    for control in ["nscc", "rccc", "both"] {
+        // Queues of a few packets, so that headers are lost, too.
+        let queue = json!({
+            "kind": "composite", "capacity": "4 packets", "header_capacity": "20 packets",
+            "kmin": "4160 B", "kmax": "12 KB",
+        });
+        let scenario = with(&fat_tree(control, &rows), json!({ "queue": queue }));
+        let summary = run_with_all_engines(&scenario);
+        assert_eq!(summary["counts"]["unfinished"], 0, "{control}");
+        assert!(summary["counts"]["timeouts"].as_u64() > Some(0), "{control}");
+    }
+}
