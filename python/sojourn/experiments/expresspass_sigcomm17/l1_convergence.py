@@ -40,7 +40,7 @@ figure = Figure(
     title="A second flow joins the first",
     source="Convergence of two flows",
     scales={
-        "smoke": {"gbps": (10,), "length_ms": 30},
+        "smoke": {"gbps": (10,), "length_ms": 100},
         "quick": {"gbps": (10, 100), "length_ms": 100},
         "paper": {"gbps": (10, 100), "length_ms": 400},
     },
