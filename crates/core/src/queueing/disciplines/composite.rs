@@ -115,14 +115,17 @@ struct Composite {
 }
 
 impl Composite {
-    /// Returns true if the data FIFO has room for a packet of `bytes` without `other`. An empty FIFO has room
-    /// for any packet: a bandwidth-delay product may be less than a packet.
+    /// Returns true if the data FIFO has room for a packet of `bytes` without `other`. With a capacity in
+    /// bytes an empty FIFO has room for any packet: a bandwidth-delay product may be less than a packet.
     fn has_room(&self, bytes: u16, other: Option<&Packet>) -> bool {
         let mut backlog = self.data.backlog();
         if let Some(other) = other {
             backlog.remove(other.bytes);
         }
-        backlog.packets == 0 || self.capacity.is_none_or(|capacity| capacity.fits(backlog, bytes))
+        self.capacity.is_none_or(|capacity| {
+            let is_empty = matches!(capacity, Limit::Bytes(_)) && backlog.packets == 0;
+            is_empty || capacity.fits(backlog, bytes)
+        })
     }
 
     /// Enqueues the header of a data packet that found no room, or drops the packet.
