@@ -17,7 +17,7 @@ PICOSECONDS = 10**12
 
 
 def jobs(result: Result) -> pl.DataFrame:
-    """Return a row for each job of a run; the table is empty if there are none.
+    """Return a row for each job of a run; the table of a run without jobs is empty.
 
     The columns are `job` (its class), `ranks`, `steps`, `flows`, `unfinished`, `start_s`,
     `duration_s` (null if a flow is unfinished), `bound_s`, `ratio` (of the two), `median_host_s`
@@ -73,7 +73,7 @@ def _longest(result: Result, job: str | None, column: str) -> Statistic:
 
 
 def _chosen(result: Result, job: str | None) -> pl.DataFrame:
-    """Return the row of a job, or all; raise `ValueError` if there is none."""
+    """Return the row of a job, or all; raise `ValueError` for an unknown job."""
     names = [row["class"] for row in result.summary["jobs"]]
     if job is not None and job not in names:
         raise ValueError(f"job: unknown job `{job}`{did_you_mean(job, names)}")

@@ -96,7 +96,7 @@ fn every_message_starts_once_and_after_what_its_source_sent_or_received() {
 
 #[test]
 fn an_all_reduce_brings_every_part_to_every_rank() {
-    // Rank r begins with summand r of each part, and a sum grows by what arrives. A message carries all
+    // Rank r begins with summand r of each part, and sums grow by arriving data. A message carries all
     // that its source has of the parts in it: at a ring, one part; by halving, a range of parts.
     let ranks = 8_u32;
     let parts_of = |algorithm: &str, message: &Message| -> Vec<usize> {
