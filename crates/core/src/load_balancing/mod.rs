@@ -11,7 +11,7 @@ use crate::model::packet::Packet;
 /// Configuration of a load balancer.
 pub trait LoadBalancerKind {
     /// Builds the load balancer of a switch with its own random stream.
-    fn build(&self, switch: NodeId, graph: &Graph, random: Random) -> Box<dyn LoadBalancer>;
+    fn build(&self, switch: &SwitchInfo<'_>, random: Random) -> Box<dyn LoadBalancer>;
 
     /// Returns true if consecutive packets of a flow take different paths, however close they follow each
     /// other.
@@ -31,15 +31,25 @@ pub trait LoadBalancerKind {
     }
 }
 
+/// Switch of a load balancer.
+pub struct SwitchInfo<'a> {
+    /// The network.
+    pub graph: &'a Graph,
+    /// Node of the switch.
+    pub node: NodeId,
+    /// Links on which the switch transmits.
+    pub links: &'a [LinkId],
+}
+
 /// Header of a packet between the leaves of its hosts (CONGA's fields in a VXLAN header).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overlay {
-    /// Leaf of the source.
-    pub source: NodeId,
+    /// Leaf of the source: its index among the switches.
+    pub source: u32,
     /// Leaf of the target.
-    pub target: NodeId,
+    pub target: u32,
     /// Uplink of the source's leaf that the packet took.
-    pub uplink: u8,
+    pub uplink: u16,
     /// Highest congestion metric on the path so far.
     pub congestion: u8,
     /// Metric of a path in the other direction.
@@ -50,7 +60,7 @@ pub struct Overlay {
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
     /// Uplink of the reading leaf.
-    pub uplink: u8,
+    pub uplink: u16,
     /// Metric.
     pub metric: u8,
 }

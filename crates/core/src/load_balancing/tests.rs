@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::policies::Config;
-use super::{LoadBalancer, NextHops};
+use super::{LoadBalancer, NextHops, SwitchInfo};
 use crate::base::random::Random;
 use crate::base::schema::{Parameter, defaults};
 use crate::base::units::{Duration, Rate, Time};
@@ -16,7 +16,8 @@ const LINKS: [LinkId; 4] = [2, 4, 6, 9];
 
 fn build(config: &Value) -> Box<dyn LoadBalancer> {
     let graph = Graph::new(LoadReference { rate: Rate::default(), what: String::new() });
-    Config::read(config).unwrap().build(0, &graph, Random::new(1, "load_balancer"))
+    let switch = SwitchInfo { graph: &graph, node: 0, links: &[] };
+    Config::read(config).unwrap().build(&switch, Random::new(1, "load_balancer"))
 }
 
 /// Returns the choice for a packet at a time, by queues of these bytes.
@@ -92,7 +93,8 @@ fn weights_of_flows_follow_the_rates_of_links() {
         graph.connect(one, other, Rate::from_gbps(gbps), Duration::ZERO);
     }
     let config = Config::read(&json!("weighted_ecmp")).unwrap();
-    let balancer = &mut *config.build(one, &graph, Random::new(1, "load_balancer"));
+    let switch = SwitchInfo { graph: &graph, node: one, links: &[0, 2, 4, 6, 8] };
+    let balancer = &mut *config.build(&switch, Random::new(1, "load_balancer"));
     let links = [0, 2, 8];
     let mut counts = [0_u32; 3];
     for flow in 0..6000 {

@@ -11,8 +11,8 @@ use crate::base::schema::json_schema::{Definitions, either};
 use crate::base::schema::{Parameter, Problem, did_you_mean, wrong};
 use crate::base::units::Time;
 use crate::load_balancing::policies::Config;
-use crate::load_balancing::{LoadBalancer, NextHops, Overlay};
-use crate::model::graph::{Graph, LinkId, NodeId, Split};
+use crate::load_balancing::{LoadBalancer, NextHops, Overlay, SwitchInfo};
+use crate::model::graph::{Graph, LinkId, Split};
 use crate::model::packet::Packet;
 
 /// Choice among paths of equal cost.
@@ -82,14 +82,22 @@ impl Forwarding {
         policy
             .check(graph)
             .map_err(|message| Problem::new("routing", format!("`{}` {message}", policy.name())))?;
-        let of_node = |(node, _): (NodeId, _)| {
+        let mut links = vec![Vec::new(); graph.nodes.len()];
+        for (id, link) in (0..).zip(&graph.links) {
+            links[link.from as usize].push(id);
+        }
+        let mut by_switch = Vec::new();
+        let mut index = vec![0; graph.nodes.len()];
+        for (node, links) in
+            (0..).zip(&links).filter(|(node, _)| !graph.nodes[*node as usize].is_host)
+        {
+            index[node as usize] = by_switch.len() as u32;
             let random = Random::new(seed, &format!("load_balancer/{node}"));
-            policy.build(node, graph, random)
-        };
-        let by_node = (0..).zip(&graph.nodes).map(of_node).collect();
-        let ends = graph.links.iter().map(|link| link.to).collect();
+            by_switch.push(policy.build(&SwitchInfo { graph, node, links }, random));
+        }
+        let ends = graph.links.iter().map(|link| index[link.to as usize]).collect();
         let overlays = policy.uses_overlay().then(|| OverlayTable::new(graph));
-        Ok(Some(Box::new(LoadBalancers { by_node, ends, overlays, links: Vec::new() })))
+        Ok(Some(Box::new(LoadBalancers { by_switch, ends, overlays, links: Vec::new() })))
     }
 }
 
@@ -125,9 +133,9 @@ impl Parameter for Forwarding {
 
 /// Load balancers of all switches.
 pub struct LoadBalancers {
-    by_node: Box<[Box<dyn LoadBalancer>]>,
-    /// Receiving nodes by link.
-    ends: Box<[NodeId]>,
+    by_switch: Vec<Box<dyn LoadBalancer>>,
+    /// Index of the receiving switch by link.
+    ends: Box<[u32]>,
     /// Overlay headers, if the load balancers use them.
     pub(super) overlays: Option<OverlayTable>,
     /// Next hops of the packet that is being forwarded.
@@ -148,25 +156,25 @@ impl Network {
         let Self { routes, ports, load_balancers, from_host, .. } = self;
         let branch = routes.branch(packet.next_hop, entry);
         let mut choice = 0;
-        if let Some(LoadBalancers { by_node, ends, overlays, links }) =
+        if let Some(LoadBalancers { by_switch, ends, overlays, links }) =
             load_balancers.as_deref_mut()
         {
             links.clear();
             links.extend(routes.next_hops(&branch));
             if links.len() > 1 || overlays.is_some() {
-                let (node, last) = (ends[link as usize], routes.last_link(&branch));
+                let (switch, last) = (ends[link as usize], routes.last_link(&branch));
                 let (is_first, is_last) = (from_host[link as usize], links[0] == last);
                 let overlay = match overlays {
                     Some(_) if is_first && !is_last => {
                         let target = ends[last as usize ^ 1];
-                        Some(Overlay { source: node, target, ..Overlay::default() })
+                        Some(Overlay { source: switch, target, ..Overlay::default() })
                     }
                     Some(overlays) => overlays.detach(packet, link),
                     None => None,
                 };
                 let backlog = &mut |link: LinkId| ports[link as usize].backlog(now).bytes;
                 let mut next_hops = NextHops { now, links, is_first, is_last, overlay, backlog };
-                choice = by_node[node as usize].choose(packet, &mut next_hops);
+                choice = by_switch[switch as usize].choose(packet, &mut next_hops);
                 if let (Some(overlays), Some(overlay), false) =
                     (overlays, next_hops.overlay, is_last)
                 {

@@ -11,7 +11,7 @@ use crate::base::schema::{positive, proper_fraction};
 use crate::base::units::{Duration, Time};
 use crate::load_balancing::flowlet_table::FlowletTable;
 use crate::load_balancing::{
-    Feedback, LoadBalancer, LoadBalancerKind, NextHops, Overlay, flow_hash,
+    Feedback, LoadBalancer, LoadBalancerKind, NextHops, Overlay, SwitchInfo, flow_hash,
 };
 use crate::model::graph::{Graph, Link, LinkId, NodeId};
 use crate::model::packet::Packet;
@@ -36,8 +36,9 @@ crate::parameters! {
 const BITS: u32 = 3;
 
 impl LoadBalancerKind for Config {
-    fn build(&self, switch: NodeId, graph: &Graph, random: Random) -> Box<dyn LoadBalancer> {
-        let links = (0..).zip(&graph.links).filter(|(_, link)| link.from == switch);
+    fn build(&self, switch: &SwitchInfo<'_>, random: Random) -> Box<dyn LoadBalancer> {
+        let SwitchInfo { graph, node, links } = *switch;
+        let links = links.iter().map(|id| (*id, &graph.links[*id as usize]));
         let to_switches = links.filter(|(_, link)| !graph.nodes[link.to as usize].is_host);
         let estimator = |(id, link): (LinkId, &Link)| {
             let bytes_per_second = link.rate.bps() / 8.0;
@@ -51,7 +52,7 @@ impl LoadBalancerKind for Config {
             uplinks: to_switches.map(estimator).collect(),
             to_leaf: FxHashMap::default(),
             from_leaf: FxHashMap::default(),
-            hash: mix(u64::from(switch)),
+            hash: mix(u64::from(node)),
             random,
         })
     }
@@ -135,7 +136,7 @@ struct FromLeaf {
 }
 
 /// Returns the element at `index` of a table that grows on demand.
-fn entry(table: &mut Vec<Metric>, index: u8) -> &mut Metric {
+fn entry(table: &mut Vec<Metric>, index: u16) -> &mut Metric {
     let index = usize::from(index);
     if index >= table.len() {
         table.resize(index + 1, Metric::default());
@@ -152,9 +153,9 @@ struct Conga {
     /// Links to other switches; the index of an uplink is its tag in overlay headers.
     uplinks: Vec<(LinkId, Utilisation)>,
     /// Metrics of the paths to other leaves, by leaf and own uplink.
-    to_leaf: FxHashMap<NodeId, Vec<Metric>>,
+    to_leaf: FxHashMap<u32, Vec<Metric>>,
     /// Metrics of the paths from other leaves, by leaf and its uplink.
-    from_leaf: FxHashMap<NodeId, FromLeaf>,
+    from_leaf: FxHashMap<u32, FromLeaf>,
     /// Hash seed of the switch.
     hash: u64,
     random: Random,
@@ -179,7 +180,7 @@ impl Conga {
     fn choose_uplink(
         &mut self,
         packet: &Packet,
-        target: NodeId,
+        target: u32,
         now: Time,
         links: &[LinkId],
     ) -> LinkId {
@@ -193,21 +194,20 @@ impl Conga {
             utilisation.metric().max(remote.map_or(0, |metric| metric.value))
         };
         flowlets.link(packet, now, links, |last| {
-            let metrics: Vec<(u8, LinkId)> =
-                links.iter().map(|link| (metric(link), *link)).collect();
-            let least = metrics.iter().map(|(metric, _)| *metric).min();
-            let mut best = metrics.iter().filter(|(metric, _)| Some(*metric) == least);
-            if let Some(last) = last.filter(|last| best.clone().any(|(_, link)| link == last)) {
+            let least = links.iter().map(&mut metric).min().unwrap_or_default();
+            if let Some(last) = last.filter(|last| metric(last) == least) {
                 return last;
             }
-            let choice = random.below(best.clone().count() as u64) as usize;
-            best.nth(choice).map_or(links[0], |(_, link)| *link)
+            let best = links.iter().filter(|link| metric(link) == least).count();
+            let choice = random.below(best as u64) as usize;
+            let chosen = links.iter().filter(|link| metric(link) == least).nth(choice);
+            chosen.copied().unwrap_or(links[0])
         })
     }
 
     /// Returns the metric for `leaf` that is to be returned next: of those that have changed, if there are
     /// any, the next in turn.
-    fn feedback(&mut self, leaf: NodeId, now: Time) -> Option<Feedback> {
+    fn feedback(&mut self, leaf: u32, now: Time) -> Option<Feedback> {
         let ageing = self.config.ageing;
         let FromLeaf { metrics, returned } = self.from_leaf.get_mut(&leaf)?;
         let turn = || (1..=metrics.len()).map(|step| (*returned + step) % metrics.len());
@@ -216,7 +216,7 @@ impl Conga {
         let index = changed.or_else(|| turn().find(is_fresh))?;
         *returned = index;
         metrics[index].is_changed = false;
-        Some(Feedback { uplink: index as u8, metric: metrics[index].value })
+        Some(Feedback { uplink: index as u16, metric: metrics[index].value })
     }
 
     /// Stores what a packet from another leaf reports.
@@ -242,7 +242,7 @@ impl LoadBalancer for Conga {
             let link = self.choose_uplink(packet, overlay.target, now, links);
             let uplink = self.uplink(link);
             self.count(uplink, packet, now);
-            overlay.uplink = uplink as u8;
+            overlay.uplink = uplink as u16;
             overlay.feedback = self.feedback(overlay.target, now);
             return links.iter().position(|other| *other == link).unwrap_or_default();
         }

@@ -7,8 +7,7 @@ use crate::base::random::Random;
 use crate::base::schema::positive;
 use crate::base::units::Duration;
 use crate::load_balancing::flowlet_table::FlowletTable;
-use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops};
-use crate::model::graph::{Graph, NodeId};
+use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, SwitchInfo};
 use crate::model::packet::Packet;
 
 crate::parameters! {
@@ -22,7 +21,7 @@ crate::parameters! {
 }
 
 impl LoadBalancerKind for Config {
-    fn build(&self, _switch: NodeId, _graph: &Graph, random: Random) -> Box<dyn LoadBalancer> {
+    fn build(&self, _switch: &SwitchInfo<'_>, random: Random) -> Box<dyn LoadBalancer> {
         Box::new(Flowlets { table: FlowletTable::new(self.gap), random })
     }
 }

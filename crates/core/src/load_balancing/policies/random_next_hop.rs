@@ -1,8 +1,7 @@
 //! Random next hop of every packet.
 
 use crate::base::random::Random;
-use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops};
-use crate::model::graph::{Graph, NodeId};
+use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, SwitchInfo};
 use crate::model::packet::Packet;
 
 crate::parameters! {
@@ -13,7 +12,7 @@ crate::parameters! {
 }
 
 impl LoadBalancerKind for Config {
-    fn build(&self, _switch: NodeId, _graph: &Graph, random: Random) -> Box<dyn LoadBalancer> {
+    fn build(&self, _switch: &SwitchInfo<'_>, random: Random) -> Box<dyn LoadBalancer> {
         Box::new(RandomNextHop(random))
     }
 

@@ -4,8 +4,8 @@
 
 use crate::base::random::Random;
 use crate::base::schema::positive_if_given;
-use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops};
-use crate::model::graph::{Graph, LinkId, NodeId};
+use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, SwitchInfo};
+use crate::model::graph::LinkId;
 use crate::model::packet::Packet;
 
 crate::parameters! {
@@ -20,7 +20,7 @@ crate::parameters! {
 }
 
 impl LoadBalancerKind for Config {
-    fn build(&self, _switch: NodeId, _graph: &Graph, random: Random) -> Box<dyn LoadBalancer> {
+    fn build(&self, _switch: &SwitchInfo<'_>, random: Random) -> Box<dyn LoadBalancer> {
         let Self { samples, memory } = *self;
         Box::new(ShortestQueue { samples, memory: memory as usize, best: Vec::new(), random })
     }

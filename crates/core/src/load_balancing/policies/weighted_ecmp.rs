@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::base::random::{Random, mix};
-use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, flow_hash};
-use crate::model::graph::{Graph, LinkId, NodeId};
+use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, SwitchInfo, flow_hash};
+use crate::model::graph::LinkId;
 use crate::model::packet::Packet;
 
 crate::parameters! {
@@ -16,10 +16,10 @@ crate::parameters! {
 }
 
 impl LoadBalancerKind for Config {
-    fn build(&self, switch: NodeId, graph: &Graph, _random: Random) -> Box<dyn LoadBalancer> {
-        let links = (0..).zip(&graph.links).filter(|(_, link)| link.from == switch);
-        let rates = links.map(|(id, link)| (id, u128::from(link.rate.0))).collect();
-        Box::new(WeightedEcmp { seed: mix(u64::from(switch)), rates })
+    fn build(&self, switch: &SwitchInfo<'_>, _random: Random) -> Box<dyn LoadBalancer> {
+        let rate = |id: &LinkId| u128::from(switch.graph.links[*id as usize].rate.0);
+        let rates = switch.links.iter().map(|id| (*id, rate(id))).collect();
+        Box::new(WeightedEcmp { seed: mix(u64::from(switch.node)), rates })
     }
 }
 
