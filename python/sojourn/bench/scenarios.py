@@ -214,8 +214,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W15-few: 10 000 live flows with a window of a packet each on 1024 hosts",
         "workload": {"kind": "long_lived", "flows": 10_000, "jitter": "100 us"},
     },
-    "W16": {
-        "name": "W16: web search at load 0.3 on a fat-tree of 65 536 hosts, 100 us",
+    "W18": {
+        "name": "W18: web search at load 0.3 on a fat-tree of 65 536 hosts, 100 us",
         "topology": {"kind": "fat_tree", "k": 64, "rate": "10 Gbps", "delay": "1 us"},
         "transport": {"kind": "dctcp"},
         "workload": {

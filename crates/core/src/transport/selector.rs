@@ -7,7 +7,7 @@
 use crate::base::random::Random;
 use crate::base::units::Time;
 
-/// What the answer to a packet reveals about its path.
+/// State of a path, by the answer to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFeedback {
     /// The packet arrived without an ECN mark, or was trimmed at the last hop, which all paths share.

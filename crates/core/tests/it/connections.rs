@@ -374,6 +374,7 @@ fn every_transport_serves_connections_or_refuses_them() {
     let by_size_or_routers = [
         "d2tcp",
         "d3",
+        "expresspass",
         "fair_share",
         "homa",
         "jump_start",
@@ -386,6 +387,7 @@ fn every_transport_serves_connections_or_refuses_them() {
         "quic",
         "quick_start",
         "rcp",
+        "uet",
         "xcp",
     ];
     refused.sort_unstable();

@@ -27,6 +27,10 @@ fn no_sender_is_silent_for_longer_than_its_timeout() {
                 // Below one packet the window is a pacing rate, whose minimum would be one packet
                 // in seconds.
                 "swift" => json!({ "kind": kind, "reliability": reliability, "min_cwnd": 0.2 }),
+                // Its receiver detects losses, after a timeout of its own.
+                "expresspass" => {
+                    json!({ "kind": kind, "reliability": reliability, "resend_timeout": "20 ms" })
+                }
                 _ => json!({ "kind": kind, "reliability": reliability }),
             };
             let results = run(&json!({

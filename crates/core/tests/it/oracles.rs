@@ -374,8 +374,8 @@ fn doubling_rates_and_halving_delays_halves_every_time() {
     for transport in controllers::Config::built_in() {
         let router = match transport {
             // These control laws contain absolute times, such as seconds cubed; PCP has its own
-            // test.
-            "cubic" | "pcp" | "xcp" => continue,
+            // test. A picosecond decides which credits of ExpressPass are dropped.
+            "cubic" | "expresspass" | "pcp" | "uet" | "xcp" => continue,
             "d3" | "pdq" | "rcp" => json!(transport),
             _ => json!("none"),
         };

@@ -1,5 +1,5 @@
 //! Ultra Ethernet Transport and entropy values: times of single flows in the authors' simulator, incasts, and
-//! what follows from the number of entropy values.
+//! the effect of the number of entropy values.
 
 use crate::common::{count, flows, run, run_with_all_engines, with};
 use serde_json::{Value, json};

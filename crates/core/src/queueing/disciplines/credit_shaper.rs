@@ -183,6 +183,7 @@ mod tests {
             (0..251).map(|number| shaper.enqueue(packet(0, number, 1538)).len()).sum();
         assert_eq!(dropped, 1);
     }
+
     #[test]
     fn gaps_vary_by_the_jitter_and_keep_their_mean() {
         let mut shaper = fixture(&Config { burst: 1, ..defaults() });

@@ -38,7 +38,7 @@ pub struct Reps<D> {
     stored: [u16; STORED],
     is_fresh: [bool; STORED],
     fresh: usize,
-    /// Where the next value is stored, and the number of values.
+    /// Index of the next value to store, and the number of values.
     head: usize,
     count: usize,
     /// End of the freezing, and the next value while it lasts.

@@ -76,3 +76,18 @@ fn codel(random: &mut Random) -> Value {
         "ecn": random.below(2) == 0, "mtu": pick(random, &["0 B", "1514 B"]),
     })
 }
+
+/// Lets control packets wait with data where a queue limits credits.
+pub(super) fn keep_credits_with_data(scenario: &mut Value) {
+    let limits = |queue: &str| match &scenario[queue] {
+        Value::Null => scenario["transport"]["kind"] == "expresspass",
+        queue => queue["kind"] == "credit_shaper",
+    };
+    if limits("queue") || limits("host_queue") {
+        for table in ["switch", "host"] {
+            if scenario[table]["control_priority"] == true {
+                scenario[table]["control_priority"] = json!(false);
+            }
+        }
+    }
+}

@@ -12,6 +12,7 @@ use sojourn_core::transport::controllers;
 
 pub mod campaign;
 mod disciplines;
+mod paths;
 pub mod scenarios;
 pub mod two_switches;
 

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use sojourn_core::base::random::Random;
-use sojourn_core::base::schema::{Parameter, defaults};
-use sojourn_core::load_balancing::policies;
+use sojourn_core::base::schema::Parameter;
 use sojourn_core::topology;
 use sojourn_core::traffic::collectives;
 use sojourn_core::transport::controllers;
 
-use super::disciplines::discipline;
+use super::disciplines::{discipline, keep_credits_with_data};
+use super::paths::{balance_loads, choose_paths};
 use super::with;
 
 /// Returns one of the choices.
@@ -295,6 +295,7 @@ pub fn with_credit(seed: u64) -> Value {
         scenario.as_object_mut().map(|scenario| scenario.remove("queue"));
     } else if transport["kind"] == "expresspass" {
         scenario["routing"] = json!("flow_hash");
+        scenario["entropy"] = json!("none");
         if random.below(4) > 0 {
             let fields = scenario.as_object_mut();
             fields.map(|fields| (fields.remove("queue"), fields.remove("host_queue")));
@@ -305,29 +306,6 @@ pub fn with_credit(seed: u64) -> Value {
     keep_credits_with_data(&mut scenario);
     choose_paths(&mut scenario, seed);
     scenario
-}
-
-/// Lets hosts choose paths in half of the scenarios with random paths, if all packets have room for entropy
-/// values.
-fn choose_paths(scenario: &mut Value, seed: u64) {
-    let random = &mut Random::new(seed, "scenario/entropy");
-    let transports = scenario["transports"].as_object().map(|others| others.values());
-    let has_room = |transport: &Value| {
-        let config = controllers::Config::read(transport).unwrap();
-        config.mechanism(&defaults()).has_room_for_entropy()
-    };
-    let all_have = transports.into_iter().flatten().chain([&scenario["transport"]]).all(has_room);
-    if scenario["routing"] == "flow_hash" || scenario["routing"] == "spray_round_robin" {
-        return;
-    }
-    let is_chosen = random.below(2) == 0 && all_have;
-    scenario["routing"] = if is_chosen { "entropy" } else { "spray_random" }.into();
-    scenario["entropy"] = if is_chosen {
-        let kind = pick(random, &["oblivious", "bitmap", "reps", "reps_legacy", "mixed"]);
-        json!({ "kind": kind, "values": pick(random, &[1, 4, 64]) })
-    } else {
-        json!("none")
-    };
 }
 
 /// Loss recovery parameters.
@@ -481,46 +459,6 @@ pub fn scenario(seed: u64) -> Value {
     keep_credits_with_data(&mut scenario);
     choose_paths(&mut scenario, seed);
     scenario
-}
-
-/// Lets switches choose next hops in half of the scenarios that spray packets.
-fn balance_loads(scenario: &mut Value, seed: u64) {
-    let random = &mut Random::new(seed, "scenario/load_balancers");
-    let sprays = scenario["routing"].as_str().is_some_and(|name| name.starts_with("spray"));
-    if !sprays || random.below(2) == 0 {
-        return;
-    }
-    scenario["routing"] = match pick(random, policies::Config::NAMES) {
-        // For leaves and spines.
-        "conga" if scenario["topology"]["kind"] == "leaf_spine" => json!({
-            "kind": "conga", "gap": pick(random, &["1 ns", "5 us"]), "ageing": "100 us",
-        }),
-        "conga" => json!("random_next_hop"),
-        "flowlets" => {
-            json!({ "kind": "flowlets", "gap": pick(random, &["1 ns", "5 us", "1 ms"]) })
-        }
-        "shortest_queue" => json!({
-            "kind": "shortest_queue",
-            "samples": pick(random, &[json!("none"), json!(1), json!(2)]),
-            "memory": random.below(3),
-        }),
-        other => json!(other),
-    };
-}
-
-/// Lets control packets wait with data where a queue limits credits.
-fn keep_credits_with_data(scenario: &mut Value) {
-    let limits = |queue: &str| match &scenario[queue] {
-        Value::Null => scenario["transport"]["kind"] == "expresspass",
-        queue => queue["kind"] == "credit_shaper",
-    };
-    if limits("queue") || limits("host_queue") {
-        for table in ["switch", "host"] {
-            if scenario[table]["control_priority"] == true {
-                scenario[table]["control_priority"] = json!(false);
-            }
-        }
-    }
 }
 
 /// Lets pauses expire, and links lose their frames, in half of the scenarios with pauses.

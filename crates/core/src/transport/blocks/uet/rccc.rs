@@ -77,10 +77,10 @@ impl SenderCredit {
             .min(self.most.unsigned_abs());
         let mut wanted = wanted.cast_signed() - self.credit;
         if self.is_speculating && unsent > 0 {
-            // So that a short flow asks for credit at all.
+            // So that a short flow requests credit at all.
             wanted = wanted.max(self.packet);
         }
-        // A host does not ask for what it cannot send.
+        // A host does not request more than it can send.
         wanted /= i64::from(flows);
         let total = wanted + i64::from(self.granted) * i64::from(QUANTUM);
         total.max(0).unsigned_abs().div_ceil(u64::from(QUANTUM)) as u32
@@ -103,7 +103,7 @@ enum List {
 /// Flow at its receiver.
 #[derive(Debug)]
 struct Inbound {
-    /// Quanta granted, and the most that a packet has asked for.
+    /// Quanta granted, and the largest total that a packet has requested.
     granted: u32,
     wanted: u32,
     list: List,
