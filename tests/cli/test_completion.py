@@ -25,7 +25,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 COMPLETIONS = [
     ("sojourn comp", ["compare"]),
-    ("sojourn examples dctcp", ["dctcp_dumbbell"]),
+    ("sojourn examples dctcp_d", ["dctcp_dumbbell"]),
     ("sojourn figure a2", ["a2"]),
     ("sojourn figure pf", ["pfabric13"]),
     ("sojourn figure a1 pf", ["pfabric13"]),

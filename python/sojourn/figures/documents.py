@@ -84,6 +84,9 @@ def _contents(family: str, members: Iterable[Mapping[str, Any]]) -> str:
 def component_names(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (family, name) for each component and each table of a scenario."""
     for key, value in scenario.items():
+        if key == "routing":
+            # It names a choice of hosts or a load balancer of switches.
+            yield "load_balancer", value["kind"] if isinstance(value, Mapping) else value
         if isinstance(value, str):
             yield key, value
         elif key == "parts":
