@@ -1,7 +1,7 @@
 //! Routes: the path of every flow as a sequence of links, found when the flow starts.
 //!
 //! A packet follows its route by counting hops, without a lookup by destination. Where switches choose the
-//! next hop, it counts along a [tree](tree) of paths.
+//! next hop, it counts along a [tree] of paths.
 
 pub mod tree;
 

@@ -34,7 +34,7 @@ crate::family! {
     }
 }
 
-/// A number of nodes or links of one kind: at least one, at most [`MAX_HOSTS`].
+/// A number of nodes or links of one kind: at least one, at most `MAX_HOSTS`.
 pub fn positive_count() -> Bounds {
     Bounds::at_least(1.0).to(f64::from(MAX_HOSTS))
 }
