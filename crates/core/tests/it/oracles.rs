@@ -43,10 +43,11 @@ fn at_line_rate() -> Vec<Value> {
         // As many packets as its queue holds, which exceeds one BDP of these networks.
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
         "homa" => vec![json!({ "kind": name, "rtt_bytes": "110 KB" })],
-        // These transports request or probe a rate first, drain the queue that they assume, keep
-        // utilisation below 1, or trim a first window that is longer than their queue.
-        "bbr" | "bbr3" | "d3" | "fair_share" | "hpcc" | "jump_start" | "ndp" | "pcp" | "pdq"
-        | "phost" | "powertcp" | "quick_start" | "rcp" | "theta_powertcp" => Vec::new(),
+        // These transports request or probe a rate first, wait for credit, drain the queue that they
+        // assume, keep utilisation below 1, or trim a first window that is longer than their queue.
+        "bbr" | "bbr3" | "d3" | "expresspass" | "fair_share" | "hpcc" | "jump_start" | "ndp"
+        | "pcp" | "pdq" | "phost" | "powertcp" | "quick_start" | "rcp" | "theta_powertcp"
+        | "uet" => Vec::new(),
         other => {
             panic!("add the parameters for a line-rate start of `{other}` here, or exclude it")
         }
