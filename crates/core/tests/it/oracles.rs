@@ -269,6 +269,8 @@ fn at_a_gigabit(transport: &str) -> Value {
     match transport {
         // The timeout must exceed the queueing delay, here of 36 packets.
         "pfabric" => json!({ "kind": transport, "reliability": { "fixed_rto": "1 ms" } }),
+        // A receiver paces credits by its own link, which may be a thousand times as fast.
+        "expresspass" => json!({ "kind": transport, "initial_rate": 0.001 }),
         // The target must exceed the base RTT.
         "swift" => json!({ "kind": transport, "base_target": "100 us" }),
         _ => json!({ "kind": transport }),

@@ -125,6 +125,9 @@ impl Transport for Config {
         disciplines::Config::composite(composite::Config {
             capacity: Some(Capacity::Product(1.0)),
             header_capacity: Some(Capacity::Product(2.0)),
+            // UEC 1.0 §3.6.17: at most half. With all headers before data (htsim), a few flows fill a link a
+            // tenth as fast as their hosts with headers: each returns as a NACK and sends its packet again.
+            header_share: Some(1),
             kmin: Some(Capacity::Product(0.2)),
             kmax: Some(Capacity::Product(0.8)),
             marks_last_hop: self.control == Control::Nscc,
