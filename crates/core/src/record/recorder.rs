@@ -5,12 +5,12 @@ use super::chains::Chains;
 use super::flow_columns::{FlowColumns, reorder};
 use super::recording::{Record, Recording};
 use super::rtts::{Histogram, RttComponents, RttProbes, RttTrace};
-use crate::base::schema::{Problem, did_you_mean, positive};
+use crate::base::schema::{Problem, positive};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::chain::ChainInterval;
 use crate::breakdown::{BreakdownRow, Completion};
 use crate::model::flow::FlowSpec;
-use crate::model::graph::{Graph, LinkId};
+use crate::model::graph::{Graph, LinkId, LinkNames};
 use crate::model::ideal_fct::IdealFct;
 use crate::network::breakdown::packet_log::PacketLog;
 use crate::network::port::Port;
@@ -165,15 +165,19 @@ impl Recorder {
         recorder.sampled_flows.dedup();
         let Some(config) = config else { return Ok(recorder) };
         recorder.active_probe = recorder.samples.probe("active_flows".to_owned());
+        if config.queues.is_empty() && config.links.is_empty() {
+            return Ok(recorder);
+        }
+        let names = LinkNames::new(graph);
         for (i, name) in config.queues.iter().enumerate() {
             let link =
-                find(graph, name).map_err(|problem| problem.within(&format!("queues[{i}]")))?;
+                names.link(name).map_err(|problem| problem.within(&format!("queues[{i}]")))?;
             let probe = recorder.samples.probe(format!("queue_bytes {name}"));
             recorder.queue_probes.push((link, probe));
         }
         for (i, name) in config.links.iter().enumerate() {
             let link =
-                find(graph, name).map_err(|problem| problem.within(&format!("links[{i}]")))?;
+                names.link(name).map_err(|problem| problem.within(&format!("links[{i}]")))?;
             let probe = recorder.samples.probe(format!("transmitted_bytes {name}"));
             recorder.link_probes.push((link, probe));
         }
@@ -303,14 +307,4 @@ impl Recorder {
     pub fn is_sampling(&self) -> bool {
         self.interval.is_some()
     }
-}
-
-/// Returns the link with this name.
-pub(super) fn find(graph: &Graph, name: &str) -> Result<LinkId, Problem> {
-    let names: Vec<String> =
-        (0..graph.links.len()).map(|link| graph.link_name(link as u32)).collect();
-    names.iter().position(|other| other == name).map(|link| link as LinkId).ok_or_else(|| {
-        let hint = did_you_mean(name, names.iter().map(String::as_str));
-        Problem::new("", format!("there is no link `{name}`{hint} (links are named `from->to`)"))
-    })
 }

@@ -10,13 +10,12 @@ use super::chains::Chains;
 use super::gauges::{GaugeLog, Gauges};
 use super::hops::Hops;
 use super::packets::Packets;
-use super::recorder::find;
 use super::series::{LinkSeries, Series};
 use crate::base::random::mix;
 use crate::base::schema::{Problem, fraction, positive};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::breakdown::chain::ChainInterval;
-use crate::model::graph::{Graph, LinkId};
+use crate::model::graph::{Graph, LinkId, LinkNames};
 use crate::model::packet::FlowNumber;
 use crate::network::breakdown::hop_log::HopLog;
 use crate::network::breakdown::packet_log::{Candidates, PacketLog};
@@ -65,12 +64,16 @@ impl Config {
 
     /// Returns an empty log of packets.
     pub fn packet_log(&self, graph: &Graph) -> Result<PacketLog, Problem> {
+        if self.hops.is_empty() {
+            return Ok(PacketLog::new(self.candidates(), None));
+        }
+        let names = LinkNames::new(graph);
         let mut links = Vec::new();
         for (i, name) in self.hops.iter().enumerate() {
-            links.push(find(graph, name).map_err(|problem| problem.within(&format!("hops[{i}]")))?);
+            links.push(names.link(name).map_err(|problem| problem.within(&format!("hops[{i}]")))?);
         }
-        let hops = (!links.is_empty()).then(|| HopLog::new(&links, self.packets as usize));
-        Ok(PacketLog::new(self.candidates(), hops))
+        let hops = HopLog::new(&links, self.packets as usize);
+        Ok(PacketLog::new(self.candidates(), Some(hops)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Links with less than their rate in the topology.
 
-use super::{Graph, Link, LinkId};
-use crate::base::schema::{Problem, did_you_mean, positive_fraction};
+use super::{Graph, Link, LinkId, LinkNames};
+use crate::base::schema::{Problem, positive_fraction};
 use crate::base::units::Rate;
 
 crate::parameters! {
@@ -29,11 +29,31 @@ crate::parameters! {
     }
 }
 
+impl DegradedLinks {
+    /// Returns the links that have the lower rate.
+    fn links(&self, names: &LinkNames) -> Result<Vec<LinkId>, Problem> {
+        match (&self.link, &self.switch) {
+            (None, Some(name)) => {
+                let links = names.of_switch(name).map_err(|problem| problem.within("switch"))?;
+                Ok(links.iter().flat_map(|link| [*link, link ^ 1]).collect())
+            }
+            (Some(name), _) => {
+                names.links(name).map(<[_]>::to_vec).map_err(|problem| problem.within("link"))
+            }
+            (None, None) => unreachable!("an entry is checked when it is read"),
+        }
+    }
+}
+
 impl Graph {
     /// Lowers the rates of links. A link that several entries name has the product of their shares.
     pub(crate) fn degrade(&mut self, degraded: &[DegradedLinks]) -> Result<(), Problem> {
+        if degraded.is_empty() {
+            return Ok(());
+        }
+        let names = LinkNames::new(self);
         for (number, entry) in degraded.iter().enumerate() {
-            let links = self.links_of(entry);
+            let links = entry.links(&names);
             let links = links.map_err(|problem| problem.within(&format!("[{number}]")))?;
             for id in links {
                 let Link { rate, .. } = &mut self.links[id as usize];
@@ -41,32 +61,6 @@ impl Graph {
             }
         }
         Ok(())
-    }
-
-    /// Returns the links that an entry names.
-    fn links_of(&self, entry: &DegradedLinks) -> Result<Vec<LinkId>, Problem> {
-        let all = || 0..self.links.len() as LinkId;
-        if let Some(name) = &entry.link {
-            let links: Vec<LinkId> = all().filter(|id| self.link_name(*id) == *name).collect();
-            if !links.is_empty() {
-                return Ok(links);
-            }
-            let names: Vec<String> = all().map(|id| self.link_name(id)).collect();
-            let hint = did_you_mean(name, names.iter().map(String::as_str));
-            let message = format!("there is no link `{name}`{hint} (links are named `from->to`)");
-            return Err(Problem::new("link", message));
-        }
-        let name = entry.switch.as_deref().unwrap_or_default();
-        let switches = || (0..).zip(&self.nodes).filter(|(_, node)| !node.is_host);
-        let Some((switch, _)) = switches().find(|(_, node)| node.name == name) else {
-            let hint = did_you_mean(name, switches().map(|(_, node)| node.name.as_str()));
-            return Err(Problem::new("switch", format!("there is no switch `{name}`{hint}")));
-        };
-        let is_of_switch = |id: &LinkId| {
-            let link = &self.links[*id as usize];
-            link.from == switch || link.to == switch
-        };
-        Ok(all().filter(is_of_switch).collect())
     }
 }
 

@@ -1,9 +1,7 @@
 //! Failures of cables at given times.
 
-use std::collections::BTreeMap;
-
-use super::{Graph, LinkId};
-use crate::base::schema::{Problem, did_you_mean};
+use super::{Graph, LinkId, LinkNames};
+use crate::base::schema::Problem;
 use crate::base::units::{Duration, Time};
 
 crate::parameters! {
@@ -74,13 +72,14 @@ impl Change {
         if failures.is_empty() {
             return Ok(changes);
         }
-        let names = Names::new(graph);
+        let names = LinkNames::new(graph);
         // Failures by cable.
         let mut spans: Vec<(LinkId, &Failure, usize)> = Vec::new();
         for (number, failure) in failures.iter().enumerate() {
-            let cables = failure.cables(&names);
-            let cables = cables.map_err(|problem| problem.within(&format!("[{number}]")))?;
-            for &cable in cables {
+            let links = failure.links(&names);
+            let links = links.map_err(|problem| problem.within(&format!("[{number}]")))?;
+            for link in links {
+                let cable = link & !1;
                 spans.push((cable, failure, number));
                 let mut add = |at, turn| changes.push(Self { at, cable, turn });
                 add(failure.fails, LinkState::Fails);
@@ -110,41 +109,14 @@ impl Change {
     }
 }
 
-/// Cables of a network, each by the first of its links, by names in scenarios.
-#[derive(Default)]
-struct Names {
-    /// Cables by the name of a link in either direction.
-    links: BTreeMap<String, Vec<LinkId>>,
-    /// Cables by the name of a switch.
-    switches: BTreeMap<String, Vec<LinkId>>,
-}
-
-impl Names {
-    fn new(graph: &Graph) -> Self {
-        let mut names = Self::default();
-        for (id, link) in (0..).zip(&graph.links) {
-            names.links.entry(graph.link_name(id)).or_default().push(id & !1);
-            let node = &graph.nodes[link.from as usize];
-            if !node.is_host {
-                names.switches.entry(node.name.clone()).or_default().push(id & !1);
-            }
-        }
-        names
-    }
-}
-
 impl Failure {
-    /// Cables that fail.
-    fn cables<'a>(&self, names: &'a Names) -> Result<&'a [LinkId], Problem> {
-        let (field, all, name, note) = match (&self.link, &self.switch) {
-            (None, Some(name)) => ("switch", &names.switches, name, ""),
-            (Some(name), _) => ("link", &names.links, name, " (links are named `from->to`)"),
+    /// Returns the links that fail, in one direction of each cable.
+    fn links<'a>(&self, names: &'a LinkNames) -> Result<&'a [LinkId], Problem> {
+        match (&self.link, &self.switch) {
+            (None, Some(name)) => names.of_switch(name).map_err(|problem| problem.within("switch")),
+            (Some(name), _) => names.links(name).map_err(|problem| problem.within("link")),
             (None, None) => unreachable!("a failure is checked when it is read"),
-        };
-        all.get(name).map(Vec::as_slice).ok_or_else(|| {
-            let hint = did_you_mean(name, all.keys().map(String::as_str));
-            Problem::new(field, format!("there is no {field} `{name}`{hint}{note}"))
-        })
+        }
     }
 }
 

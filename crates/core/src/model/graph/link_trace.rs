@@ -1,7 +1,7 @@
 //! Rate traces of links that a scenario names, in any topology.
 
-use super::{Graph, LinkId, RateTrace};
-use crate::base::schema::{File, Problem, did_you_mean};
+use super::{Graph, LinkNames, RateTrace};
+use crate::base::schema::{File, Problem};
 
 crate::parameters! {
     /// Rate of a link over time, instead of its rate in the topology.
@@ -20,20 +20,15 @@ crate::parameters! {
 impl Graph {
     /// Sets the rates of links as functions of time.
     pub(crate) fn follow_all(&mut self, traces: &[LinkTrace]) -> Result<(), Problem> {
+        if traces.is_empty() {
+            return Ok(());
+        }
+        let names = LinkNames::new(self);
         for (number, LinkTrace { link, file }) in traces.iter().enumerate() {
             let within = |problem: Problem| problem.within(&format!("[{number}]"));
             let trace = RateTrace::read("file", file).map_err(within)?;
-            let links: Vec<LinkId> =
-                (0..self.links.len() as LinkId).filter(|id| self.link_name(*id) == *link).collect();
-            if links.is_empty() {
-                let names: Vec<String> =
-                    (0..self.links.len() as LinkId).map(|id| self.link_name(id)).collect();
-                let hint = did_you_mean(link, names.iter().map(String::as_str));
-                let message =
-                    format!("there is no link `{link}`{hint} (links are named `from->to`)");
-                return Err(within(Problem::new("link", message)));
-            }
-            for id in links {
+            let links = names.links(link).map_err(|problem| within(problem.within("link")))?;
+            for &id in links {
                 if self.links[id as usize].trace.is_some() {
                     let message = format!("`{link}` already has a rate trace");
                     return Err(within(Problem::new("link", message)));

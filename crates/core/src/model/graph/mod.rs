@@ -6,6 +6,7 @@ mod extent;
 mod failures;
 mod link_trace;
 mod loss;
+mod names;
 mod paths;
 mod rate_trace;
 
@@ -15,6 +16,7 @@ pub use self::extent::Extent;
 pub use self::failures::{Change, Failure, LinkState};
 pub use self::link_trace::LinkTrace;
 pub use self::loss::{Bursts, Loss, Victim};
+pub(crate) use self::names::LinkNames;
 pub use self::paths::Paths;
 pub(crate) use self::paths::Split;
 pub use self::rate_trace::RateTrace;
