@@ -9,6 +9,7 @@ mod gauges;
 mod losses;
 mod path_cache;
 mod rtt_samples;
+mod timers;
 mod window_use;
 
 use std::sync::Arc;
@@ -18,7 +19,6 @@ use self::credit::CreditState;
 use self::window_use::WindowUse;
 use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
-use super::timer_ticks;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{AckOptions, Flags, Format, Header, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
@@ -321,15 +321,12 @@ impl Sender {
         if let Some(reduction) = &mut self.rate_reduction {
             reduction.on_sent();
         }
-        if let Some(spurious_loss) =
-            self.spurious_loss.as_mut().filter(|_| is_retransmit && !is_probe)
-        {
-            spurious_loss.on_retransmit(sequence, now);
-        }
-        if let Some(probe) = self.tail_probe.as_mut().filter(|_| is_probe) {
-            probe.on_sent(self.scoreboard.highest(), is_retransmit);
+        if is_probe {
+            self.on_probe_sent(is_retransmit);
         } else if !is_retransmit {
             self.arm_probe_timer(now);
+        } else if let Some(spurious_loss) = &mut self.spurious_loss {
+            spurious_loss.on_retransmit(sequence, now);
         }
         let last_payload = self.last_payload_at(sequence);
         let (payload, is_last) =
@@ -366,35 +363,6 @@ impl Sender {
         in_flight > 0 && self.bytes(in_flight + 1) > window
     }
 
-    /// Restarts the retransmission timer, unless a recovery without SACK has had further partial ACKs
-    /// (RFC 6582 §3.2): a flow with many losses would otherwise retransmit one segment per RTT without
-    /// end.
-    fn restart_rto(&mut self, now: Time) {
-        if !self.scoreboard.has_further_partial_acks() {
-            self.rto_start = now;
-        }
-    }
-
-    /// Returns true if a tail loss probe is to be sent, regardless of the window.
-    pub fn is_tail_probe_due(&self) -> bool {
-        self.tail_probe.as_ref().is_some_and(|probe| probe.is_due())
-    }
-
-    /// Arms the probe timer, or disarms it if all data is acknowledged or SACKs reveal losses (RFC
-    /// 8985 §7.2).
-    fn arm_probe_timer(&mut self, now: Time) {
-        let Some(mut probe) = self.tail_probe.take() else { return };
-        match self.rtt.smoothed() {
-            Some(smoothed)
-                if self.scoreboard.is_in_order() && self.scoreboard.has_unacknowledged() =>
-            {
-                probe.arm(now, smoothed, self.scoreboard.flight_size(), self.rto_expiry());
-            }
-            _ => probe.disarm(),
-        }
-        self.tail_probe = Some(probe);
-    }
-
     /// Returns true if something other than the window may delay the next segment: a rate, or the NIC.
     #[inline]
     fn may_wait_for_departure(&self, allowance: Allowance) -> bool {
@@ -419,51 +387,6 @@ impl Sender {
 
     fn pacing_policy(&self) -> PacingPolicy {
         self.mechanism.pacing.unwrap_or(PacingPolicy::PER_PACKET)
-    }
-
-    fn has_unacknowledged(&self) -> bool {
-        // With credit, the timer of requests always runs.
-        self.scoreboard.has_unacknowledged()
-            || self.state == SenderState::SynSent
-            || self.requests_lost_data()
-            || self.has_segment_timers()
-    }
-
-    fn has_segment_timers(&self) -> bool {
-        self.mechanism.rto_restart == RtoRestart::PerSegment
-    }
-
-    /// Returns when to call [`on_timer`](Self::on_timer) and to poll for packets: the earliest of
-    /// pacing, probes, the reordering timer and the RTO.
-    #[inline]
-    pub fn next_timer(&self, allowance: Allowance) -> Time {
-        if self.is_finished() {
-            return Time::NEVER;
-        }
-        let timeout = if self.has_unacknowledged() { self.rto_expiry() } else { Time::NEVER };
-        let is_open = self.state == SenderState::Established;
-        let timeout =
-            if is_open { timeout.min(self.next_router_probe(allowance)) } else { timeout };
-        let timeout = timeout.min(self.scoreboard.next_timer());
-        let timeout =
-            self.tail_probe.as_ref().map_or(timeout, |probe| timeout.min(probe.next_timer()));
-        if is_open && self.may_wait_for_departure(allowance) && self.candidate(allowance).is_some()
-        {
-            timeout.min(self.next_departure(allowance))
-        } else {
-            timeout
-        }
-    }
-
-    /// Returns when to probe routers next, while there is data to send.
-    #[inline]
-    fn next_router_probe(&self, allowance: Allowance) -> Time {
-        match allowance.probe_interval {
-            Some(interval) if self.scoreboard.candidate().is_some() => {
-                self.probed_at.max(self.pacer.burst_start()) + interval
-            }
-            _ => Time::NEVER,
-        }
     }
 
     /// Handles a SYN-ACK, which completes the handshake. `rtt` is the RTT reported to the controller.
@@ -505,7 +428,8 @@ impl Sender {
         let flight = self.scoreboard.flight_size();
         let (was_recovering, had_timed_out) =
             (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
-        let reported = packet.received().filter(|_| packet.kind == Kind::Ack);
+        let is_reported = self.mechanism.acks.coalesced.is_some();
+        let reported = packet.received().filter(|_| is_reported && packet.kind == Kind::Ack);
         let reported = reported.map(|received| self.scoreboard.on_report(received));
         let mut outcome = if packet.kind == Kind::Nack {
             self.scoreboard.on_nack(packet.sequence, block.0, now)
@@ -551,7 +475,6 @@ impl Sender {
             self.arm_probe_timer(now);
             self.update_rate_reduction(outcome);
         }
-        let is_reported = self.mechanism.acks.coalesced.is_some();
         let delivered = if is_reported { reported.unwrap_or_default() } else { outcome.delivered };
         let trimmed_at = if packet.flags.has(Flags::LAST_HOP) {
             TrimmedAt::LastHop
@@ -583,15 +506,6 @@ impl Sender {
             self.confirm_timeout();
         }
         marked
-    }
-
-    /// Returns when the retransmission timer expires.
-    fn rto_expiry(&self) -> Time {
-        if self.state == SenderState::Established && self.has_segment_timers() {
-            let since = self.scoreboard.oldest_sent_at().unwrap_or(self.rto_start);
-            return since + self.timeout();
-        }
-        timer_ticks::expiry(self.rto_start, self.timeout(), self.mechanism.reliability.timer_tick)
     }
 }
 

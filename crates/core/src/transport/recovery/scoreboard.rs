@@ -243,9 +243,6 @@ impl Scoreboard {
     #[inline]
     pub fn on_sent(&mut self, sequence: u32, now: Time) -> bool {
         self.retransmits_now = false;
-        if let Some(timers) = &mut self.segment_timers {
-            timers.on_sent(sequence, now);
-        }
         if let Some(rack) = &mut self.rack {
             rack.on_sent(sequence, now);
         }
@@ -256,7 +253,10 @@ impl Scoreboard {
                 self.on_last_resort_sent(sequence);
             }
         }
-        self.update_segment_timers();
+        if let Some(timers) = &mut self.segment_timers {
+            timers.on_sent(sequence, now);
+            self.update_segment_timers();
+        }
         let is_retransmit = sequence < self.highest;
         self.highest = self.highest.max(self.next);
         is_retransmit
