@@ -61,23 +61,27 @@ HEADS = {TOTAL: "FCT", ALONE: "ideal FCT", **LABELS}
 """Column heads of metrics in printed tables."""
 
 
-def stack(
+def stack(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Any,
     places: npt.ArrayLike,
     heights: pl.DataFrame,
     widths: npt.ArrayLike = 0.8,
     align: str = "center",
+    *,
+    horizontal: bool = False,
 ) -> None:
     """Draw a stacked bar at each of the places, from the columns `PARTS` of `heights`.
 
-    Negative parts are stacked below the axis. The legend has the names in `LABELS`.
+    Negative parts are stacked below the axis. The legend has the names in `LABELS`. With
+    `horizontal`, bars grow to the right.
     """
+    draw, start = (axes.barh, "left") if horizontal else (axes.bar, "bottom")
     tops, bottoms = np.zeros(heights.height), np.zeros(heights.height)
     style: Any = {"align": align, "edgecolor": "white", "linewidth": 0.3}
     for name, colour in COLOURS.items():
         part = heights[name].to_numpy()
         foot = np.where(part < 0, bottoms, tops)
-        axes.bar(places, part, widths, bottom=foot, label=LABELS[name], color=colour, **style)
+        draw(places, part, widths, label=LABELS[name], color=colour, **{start: foot}, **style)
         tops, bottoms = tops + part.clip(min=0), bottoms + part.clip(max=0)
 
 
