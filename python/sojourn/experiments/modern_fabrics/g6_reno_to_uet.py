@@ -84,14 +84,12 @@ families: dict[str, Schemes] = {
         POWERTCP: {"transport": "powertcp"},
         "XCP": {"transport": "xcp"},
         "RCP": {"transport": "rcp"},
-        "D3": {"transport": "d3"},
         "Quick-Start": {"transport": "quick_start"},
         "Fair share": {"transport": "fair_share"},
     },
     MARKS: {
         NSCC: modern[NSCC],
         DCTCP: {"transport": "dctcp"},
-        "D2TCP": {"transport": "d2tcp"},
         "DCQCN": {"transport": "dcqcn"},
     },
     HOSTS: {
@@ -133,13 +131,13 @@ figure = Figure(
         "of the hosts' link rate, web-search sizes; small flows have at most 100 KB. A run lasts "
         "until all its flows have finished, at most 1 s. 400 flows for each of 4 seeds, 7 ms of "
         "traffic, understate the effect of load on large flows.",
-        "All transports of the catalogue, with the parameters of the environment, except QUIC, "
-        "which needs a build with its library, and Python controllers, which are the user's. "
-        "Flows have no deadlines: D2TCP is then DCTCP, D3 shares rates, and no flow terminates. "
-        "`Line rate` sends at line rate whatever happens, with PFC.",
+        "All transports of the catalogue, with the parameters of the environment, except D3 and "
+        "D2TCP, which are made for flows with deadlines, QUIC, which needs a build with its "
+        "library, and Python controllers, which are the user's. `Line rate` sends at line rate "
+        "whatever happens, with PFC.",
         "Lengths in packets were converted: the thresholds of PIAS by packet size, the tokens "
-        "and timeouts of pHost by RTT, its queues by bandwidth-delay product. XCP, RCP, D3, PDQ, "
-        "Quick-Start and fair share have their own routers at all links, and a handshake.",
+        "and timeouts of pHost by RTT, its queues by bandwidth-delay product. XCP, RCP, PDQ, "
+        "Quick-Start and fair share have their routers at all links, and a handshake.",
         "PCP, FAST, Quick-Start and Jump Start were designed for RTTs of milliseconds. Their "
         "parameters were not adapted.",
         "Bars are means over flows of FCT over ideal FCT, divided by the cause of each wait; small "
