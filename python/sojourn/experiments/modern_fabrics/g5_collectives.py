@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from sojourn import (
@@ -16,12 +15,11 @@ from sojourn import (
     at_least,
     at_most,
     jobs,
-    looks,
     metrics,
     override,
 )
 
-from .paper import DCQCN, HPCC, NDP, NSCC, SWIFT, fabric, paper
+from .paper import DCQCN, HPCC, NDP, NSCC, SWIFT, fabric, grouped_bars, paper
 from .paper import schemes as modern_schemes
 
 DCTCP = "DCTCP"
@@ -107,16 +105,15 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     panels = [(collective, size) for collective in ALGORITHMS for size in SIZES]
-    width = 0.8 / len(PLACEMENTS)
     for panel, (collective, size) in zip(axes, panels, strict=True):
-        for number, placement in enumerate(PLACEMENTS):
-            heights = [over_bound(table, scheme, collective, placement, size) for scheme in schemes]
-            places = np.arange(len(schemes)) + (number - 1) * width
-            panel.bar(places, heights, width, label=placement.replace("_", " "))
-        panel.axhline(1, color=looks.BLACK, linestyle="--", linewidth=1)
-        panel.set_xticks(range(len(schemes)), schemes, rotation=45, ha="right", fontsize=8)
+        heights = {
+            placement.replace("_", " "): [
+                over_bound(table, scheme, collective, placement, size) for scheme in schemes
+            ]
+            for placement in PLACEMENTS
+        }
+        grouped_bars(panel, pl.DataFrame(heights), list(schemes))
         panel.set_title(f"{collective}, {size} KB", fontsize=11)
-        panel.grid(visible=False, axis="x")
     axes[0].set_ylabel("duration over its bound")
     axes[0].legend(fontsize=8)
 

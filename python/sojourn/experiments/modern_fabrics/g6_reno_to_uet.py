@@ -146,7 +146,7 @@ figure = Figure(
         "had their wide-area defaults, and mean slowdowns of 8.7 and 13.0. PCP, FAST, Quick-Start "
         "and Jump Start were designed for RTTs of milliseconds, too, and were not adapted.",
         "TCP Reno, CUBIC, HighSpeed TCP and Scalable TCP lose no packets in the 32 MB of a switch: "
-        "flows end in slow start, and queues reach 9 MB. Only CUBIC leaves slow start, by its delay.",
+        "flows end in slow start, which only CUBIC leaves, by its delay. Queues reach 9 MB.",
         "Small flows under EQDS and UET with credits (RCCC, both) can starve, which makes their "
         "tails. If a host sends several flows, each requests its share of the missing credit. The "
         "last data packet of a flow may request too little, no later packet can request the rest, "

@@ -1,8 +1,12 @@
 """Transports from Reno to UET on fabrics of 100 Gb/s: figures of our own."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sojourn import Paper
+import numpy as np
+import polars as pl
+
+from sojourn import Paper, Result, looks, metrics
 
 paper = Paper(
     key="modern_fabrics",
@@ -49,18 +53,6 @@ schemes: dict[str, dict[str, Any]] = {
 }
 """Transports of today's fabrics, with their choice of paths."""
 
-looks_of = {
-    NSCC: "dctcp",
-    RCCC: "xcp",
-    BOTH: "cubic",
-    EQDS: "tcp",
-    NDP: "dcqcn",
-    SWIFT: "timely",
-    HPCC: "ideal",
-    DCQCN: "dcqcn, dotted",
-}
-"""Schemes of other figures whose colours and markers these have in pictures."""
-
 
 def fabric(leaves: int, hosts: int, spines: int, fabric_rate: str = "100 Gbps") -> dict[str, Any]:
     """Return a network of this number of leaves, of hosts at each leaf, and of spines."""
@@ -76,5 +68,40 @@ def fabric(leaves: int, hosts: int, spines: int, fabric_rate: str = "100 Gbps") 
             "host_delay": "1 us",
             "fabric_delay": "1 us",
         },
-        "packet": {"payload": "4096 B", "header": "64 B", "ack": "64 B"},
+        "packet": {"payload": f"{PAYLOAD} B", "header": f"{HEADER} B", "ack": "64 B"},
     }
+
+
+PAYLOAD, HEADER = 4096, 64
+"""Bytes of a full packet."""
+
+BYTES_PER_SECOND = 100e9 / 8
+"""Rate of a host's link."""
+
+
+def over_bound(result: Result) -> metrics.Statistic:
+    """Measure the time until all flows of a run have ended, over its bound.
+
+    The bound is the largest over receivers: the ideal FCT of one flow, and the transmission of all
+    other flows on the receiver's link. An unfinished flow counts with the time until the end of the
+    run, a lower bound.
+    """
+    flows = metrics.with_bounds(metrics.timed(result), result, "fct_s")
+    size = pl.col("size_bytes")
+    wire_s = (size + HEADER * (size / PAYLOAD).ceil()) / BYTES_PER_SECOND
+    bounds = flows.group_by("target").agg(pl.col("ideal_fct_s").max() + wire_s.sum() - wire_s.max())
+    ends: Any = (flows["start_s"] + flows["value"]).max()
+    start: Any = flows["start_s"].min()
+    bound: Any = bounds["ideal_fct_s"].max()
+    return metrics.Statistic((ends - start) / bound, at_least=flows["fct_s"].null_count() > 0)
+
+
+def grouped_bars(axes: Any, heights: pl.DataFrame, names: Sequence[str]) -> None:
+    """Draw a group of bars for each of `names`, one bar for each column of `heights`."""
+    width = 0.8 / heights.width
+    for number, column in enumerate(heights.columns):
+        places = np.arange(len(names)) + (number + 0.5) * width - 0.4
+        axes.bar(places, heights[column], width, label=column)
+    axes.axhline(1, color=looks.BLACK, linestyle="--", linewidth=1)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=9)
+    axes.grid(visible=False, axis="x")

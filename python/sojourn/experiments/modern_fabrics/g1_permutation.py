@@ -1,0 +1,137 @@
+"""Figure G1: a permutation, by transport and message size."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    all_at_least,
+    all_at_most,
+    at_least,
+    at_most,
+    metrics,
+    override,
+)
+
+from .paper import (
+    BOTH,
+    DCQCN,
+    EQDS,
+    HPCC,
+    NDP,
+    NSCC,
+    RCCC,
+    SWIFT,
+    fabric,
+    grouped_bars,
+    over_bound,
+    paper,
+)
+from .paper import schemes as modern
+
+NSCC_ON_ONE_PATH, SWIFT_SPRAYED = f"{NSCC}, one path", f"{SWIFT}, sprayed"
+
+schemes: dict[str, dict[str, Any]] = {
+    **modern,
+    SWIFT_SPRAYED: {**modern[SWIFT], "routing": "spray_random"},
+    NSCC_ON_ONE_PATH: {"transport": modern[NSCC]["transport"], "routing": "ecmp"},
+}
+
+SPRAYING = (NSCC, RCCC, BOTH, EQDS, NDP)
+
+ON_ONE_PATH = (SWIFT, HPCC, DCQCN, NSCC_ON_ONE_PATH)
+
+SIZES = {"100 KB": 100e3, "1 MB": 1e6, "10 MB": 10e6}
+
+LARGE = "10 MB"
+
+figure = Figure(
+    paper,
+    id="g1",
+    title="A permutation: time until all messages have arrived, over its bound",
+    source="ours",
+    scales={
+        "smoke": {"leaves": 2},
+        "quick": {"leaves": 8},
+        "paper": {"leaves": 16},
+    },
+    deviations=(
+        "Every host sends one message and receives one; 8 hosts at each leaf, 8 spines, 8 leaves "
+        "at the scale `quick`. Messages start within 1 µs. The bound is the ideal FCT, of a "
+        "message that is alone in the network.",
+    ),
+    size=(10, 4.6),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    for scheme, transport in schemes.items():
+        for name, size in SIZES.items():
+            permutation = network(scale["leaves"], size)
+            yield {"scheme": scheme, "size": name}, override(permutation, transport)
+
+
+def network(leaves: int, size: float) -> dict[str, Any]:
+    """Return the scenario of a permutation of all hosts with messages of this size."""
+    return {
+        "name": "A permutation of all hosts of a fabric",
+        **fabric(leaves, hosts=8, spines=8),
+        "workload": {"kind": "permutation", "size": f"{size:.0f} B", "jitter": "1 us"},
+        "time_limit": "1 s",
+    }
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return metrics.across_seeds(metrics.measure(runs, over_bound=over_bound))
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    heights = {size: [value(table, name, size) for name in schemes] for size in SIZES}
+    grouped_bars(axes, pl.DataFrame(heights), list(schemes))
+    axes.set_ylabel("completion time over its bound")
+    axes.legend(title="message size")
+
+
+def value(table: pl.DataFrame, scheme: str, size: str = LARGE) -> float:
+    """Return the completion time over its bound."""
+    return metrics.at(table, scheme=scheme, size=size)
+
+
+@figure.check("no permutation is faster than its bound")
+def none_is_faster(table: pl.DataFrame) -> Verdict:
+    return at_least(float(table["value"].to_numpy().min()), 1.0, "smallest time over its bound")
+
+
+@figure.claim(
+    "messages of 10 MB over all paths (UET, EQDS, NDP) take at most 1.2 of the bound", stated=False
+)
+def spraying_is_near_the_bound(table: pl.DataFrame) -> Verdict:
+    return all_at_most({f"{name},": value(table, name) for name in SPRAYING}, 1.2)
+
+
+@figure.claim(
+    "messages of 10 MB on one path each take at least twice the bound under each transport, since "
+    "flows collide",
+    stated=False,
+)
+def collisions_double_the_time(table: pl.DataFrame) -> Verdict:
+    return all_at_least({f"{name},": value(table, name) for name in ON_ONE_PATH}, 2)
+
+
+@figure.claim(
+    "paths decide, not the law: Swift with sprayed packets takes at most 0.7 of its time on one "
+    "path",
+    stated=False,
+)
+def paths_decide(table: pl.DataFrame) -> Verdict:
+    ratio = value(table, SWIFT_SPRAYED) / value(table, SWIFT)
+    return at_most(ratio, 0.7, "Swift, sprayed over one path")
