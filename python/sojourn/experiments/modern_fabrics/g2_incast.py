@@ -13,7 +13,6 @@ from sojourn import (
     Verdict,
     all_at_least,
     all_at_most,
-    at_least,
     looks,
     metrics,
     override,
@@ -30,8 +29,10 @@ from .paper import (
     RCCC,
     SWIFT,
     fabric,
+    none_is_faster,
     over_bound,
     paper,
+    ratio_axis,
     schemes,
 )
 
@@ -112,10 +113,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             x="senders",
             unit=unit,
             labels=("senders", label),
-            log=metric == QUEUE,
+            log=True,
             log_x=True,
             drawn_as=drawn_as,
         )
+    ratio_axis(left, 0.95, 20)
     plot.one_legend(axes)
 
 
@@ -132,9 +134,8 @@ def growth(table: pl.DataFrame, scheme: str) -> float:
 
 
 @figure.check("no incast is faster than its bound")
-def none_is_faster(table: pl.DataFrame) -> Verdict:
-    fastest = float(table.filter(metric=OVER_BOUND)["value"].to_numpy().min())
-    return at_least(fastest, 1.0, "smallest time over its bound")
+def none_is_faster_than_its_bound(table: pl.DataFrame) -> Verdict:
+    return none_is_faster(table.filter(metric=OVER_BOUND))
 
 
 @figure.claim(
@@ -166,6 +167,6 @@ def queues_grow(table: pl.DataFrame) -> Verdict:
     return all_at_least({f"{name}, growth": growth(table, name) for name in QUEUEING}, 4)
 
 
-@figure.check("with trimming the largest queue grows by 20 % at most")
+@figure.claim("with trimming the largest queue grows by 20 % at most", stated=False)
 def trimming_bounds_the_queue(table: pl.DataFrame) -> Verdict:
     return all_at_most({f"{name}, growth": growth(table, name) for name in TRIMMING}, 1.2)

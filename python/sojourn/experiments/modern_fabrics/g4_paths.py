@@ -1,6 +1,7 @@
 """Figure G4: selectors of paths with a slow and with a failing spine."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -19,7 +20,7 @@ from sojourn import (
     override,
 )
 
-from .paper import fabric, grouped_bars, over_bound, paper, uet
+from .paper import bound_s, fabric, grouped_bars, none_is_faster, over_bound, paper, uet
 
 OBLIVIOUS, BITMAP, REPS, MIXED = "oblivious", "bitmap", "REPS", "mixed"
 
@@ -85,7 +86,11 @@ def network(leaves: int) -> dict[str, Any]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    return metrics.across_seeds(metrics.measure(runs, over_bound=over_bound))
+    # The ideal FCT of a path over the slow spine is longer.
+    healthy = max(bound_s(run.result) for run in runs if run.labels["case"] == HEALTHY)
+    return metrics.across_seeds(
+        metrics.measure(runs, over_bound=partial(over_bound, bound=healthy))
+    )
 
 
 @figure.draw
@@ -105,9 +110,7 @@ FEEDBACK = (BITMAP, REPS, MIXED)
 """Selectors that learn from marks or ACKs."""
 
 
-@figure.check("no permutation is faster than its bound")
-def none_is_faster(table: pl.DataFrame) -> Verdict:
-    return at_least(float(table["value"].to_numpy().min()), 1.0, "smallest time over its bound")
+figure.check("no permutation is faster than its bound")(none_is_faster)
 
 
 @figure.claim("without faults all selectors of hosts take at most 1.2 of the bound", stated=False)
