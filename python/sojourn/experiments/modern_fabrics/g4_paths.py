@@ -16,6 +16,7 @@ from sojourn import (
     at_least,
     at_most,
     every,
+    looks,
     metrics,
     override,
 )
@@ -59,7 +60,13 @@ figure = Figure(
         "A permutation of all hosts with messages of 10 MB, 8 hosts at each leaf and 8 spines, "
         "under UET (NSCC). The bound is the ideal FCT, 0.8 ms, in the network without faults. The "
         "slow spine has a quarter of its rate from the start. The other fails after 0.1 ms, and "
-        "routes avoid it 5 ms later, after the end of the permutation.",
+        "routes avoid it 5 ms later (dashed line).",
+        "REPS repeats the paths of packets that arrived, as one ACK in four packets reports them; "
+        "the other packets take random paths, of which an eighth fails, and no permutation ends "
+        "before routes avoid the spine. With an ACK for each packet REPS takes 2.3 ms in one run "
+        "instead of 6.4, and oblivious spraying 6.6. Beside the slow spine single messages wait "
+        "longest: the median is 1.1 of the ideal FCT under bitmap and 1.7 under REPS, in one run.",
+        "The shortest queue of a failed port is empty: switches choose it until routes avoid it.",
     ),
     size=(9, 4.6),
 )
@@ -93,12 +100,17 @@ def table(runs: list[Run]) -> pl.DataFrame:
     )
 
 
+ROUTES_MS, IDEAL_MS = 5.1, 0.82
+"""Time at which routes avoid the failed spine, and the ideal FCT."""
+
+
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     heights = {case: [value(table, name, case) for name in schemes] for case in cases}
     grouped_bars(axes, pl.DataFrame(heights), list(schemes))
     axes.set_ylabel("completion time over its bound")
-    axes.legend()
+    axes.axhline(ROUTES_MS / IDEAL_MS, color=looks.BLACK, linestyle="--", linewidth=1)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(cases))
 
 
 def value(table: pl.DataFrame, scheme: str, case: str) -> float:

@@ -19,7 +19,7 @@ from sojourn import (
     override,
 )
 
-from .paper import DCQCN, HPCC, NDP, NSCC, SWIFT, fabric, grouped_bars, paper
+from .paper import DCQCN, HPCC, NDP, NSCC, SWIFT, fabric, grouped_bars, paper, ratio_axis
 from .paper import schemes as modern_schemes
 
 DCTCP = "DCTCP"
@@ -54,6 +54,9 @@ figure = Figure(
         "the larger of the duration of the job if every message has its ideal FCT, and of the time "
         "that a host's link needs for all messages of its rank.",
         "Each message is a new connection. Persistent connections were not simulated.",
+        "Packed rings of 256 KB miss the claim under DCTCP and Swift: in one run the mean message "
+        "waits 4 and 11 µs for its window, and 18 and 7 µs for the port of its own host, which "
+        "other messages use. Why a rank sends several messages at once has not been examined.",
         "The first runs had the environment `paper`, with unlimited buffers and without PFC, and "
         "packets of 1000 B: not the set-up above. The claims are those written before these runs.",
     ),
@@ -113,6 +116,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             for placement in PLACEMENTS
         }
         grouped_bars(panel, pl.DataFrame(heights), list(schemes))
+        ratio_axis(panel, 1, 1.1 * float(table["value"].to_numpy().max()))
         panel.set_title(f"{collective}, {size} KB", fontsize=11)
     axes[0].set_ylabel("duration over its bound")
     axes[0].legend(fontsize=8)
