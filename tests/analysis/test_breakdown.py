@@ -459,13 +459,18 @@ def test_shares_of_places_add_up_to_one(runs: list[sojourn.Run]) -> None:
     assert all("queue_others" in column for column in shares)
 
 
-def test_stacked_bars_add_up_to_the_parts_and_negative_parts_are_below_zero() -> None:
+@pytest.mark.parametrize("horizontal", [False, True])
+def test_stacked_bars_add_up_to_the_parts_and_negative_parts_are_below_zero(
+    horizontal: bool,
+) -> None:
     heights = pl.DataFrame({part: [0.0, 0.0] for part in PARTS}).with_columns(
         pl.Series(accounts.PACE, [2.0, 1.0]), pl.Series(accounts.OWN, [1.0, -3.0])
     )
     with plot.canvas() as (_, axes):
-        accounts.stack(axes, [0, 1], heights)
-        ends = [(bar.get_y(), bar.get_y() + bar.get_height(), bar.get_x()) for bar in axes.patches]
+        accounts.stack(axes, [0, 1], heights, horizontal=horizontal)
+        corners = [bar.get_bbox().get_points() for bar in axes.patches]
+        length, place = (0, 1) if horizontal else (1, 0)
+        ends = [(first[length], last[length], first[place]) for first, last in corners]
         entries = axes.get_legend_handles_labels()[1]
     for left, bottom, top in ((-0.4, 0, 3), (0.6, -3, 1)):
         spans = [(min(start, end), max(start, end)) for start, end, x in ends if x == left]
