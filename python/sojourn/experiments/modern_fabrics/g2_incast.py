@@ -53,7 +53,7 @@ figure = Figure(
     deviations=(
         "Each sender has one message of 256 KB, and all start together. 8 leaves with 16 hosts "
         "each, and 4 spines at 400 Gb/s; senders are random hosts. The bound is the time that the "
-        "receiver's link needs for all messages, and the ideal FCT of the first packets. The "
+        "receiver's link needs for all messages, and the latency of the nearest sender. The "
         "queue is that of the receiver's port, headers included, which the claim on trimming "
         "overlooks: data alone stays within 8 packets (NDP) or a bandwidth-delay product (UET).",
         "NDP: the FIFO of headers, 1000 packets, overflows from 64 senders on. Its authors then "

@@ -141,12 +141,13 @@ figure = Figure(
         "whatever happens, with PFC.",
         "Lengths in packets were converted: the thresholds of PIAS by packet size, the tokens "
         "and timeouts of pHost by RTT, its queues by bandwidth-delay product. XCP, RCP, PDQ, "
-        "Quick-Start and fair share have their routers at all links, and a handshake.",
+        "Quick-Start and fair share have their routers at all links. A handshake precedes data "
+        "under XCP, RCP, PDQ, Quick-Start, PCP and Jump Start.",
         "XCP and RCP start with the base RTT, as the catalogue advises for short RTTs. First runs "
         "had their wide-area defaults, and mean slowdowns of 8.7 and 13.0. PCP, FAST, Quick-Start "
         "and Jump Start were designed for RTTs of milliseconds, too, and were not adapted.",
         "TCP Reno, CUBIC, HighSpeed TCP and Scalable TCP lose no packets in the 32 MB of a switch: "
-        "flows end in slow start, which only CUBIC leaves, by its delay. Queues reach 9 MB.",
+        "flows end in slow start, which only CUBIC leaves (HyStart). Queues reach 9 MB.",
         "Small flows under EQDS and UET with credits (RCCC, both) can starve, which makes their "
         "tails. If a host sends several flows, each requests its share of the missing credit. The "
         "last data packet of a flow may request too little, no later packet can request the rest, "
