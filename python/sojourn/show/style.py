@@ -132,6 +132,14 @@ LOOKS = {
     "tor to aggregation": Look(SKY, "v"),
     "aggregation to tor": Look(ORANGE, "D"),
     "tor to host": Look(BLUE, "o"),
+    "packets": Look(BLACK, "o"),
+    "sample": Look(BLUE, "s"),
+    "sample of 256": Look(BLUE, "s"),
+    "sample of 128": Look(SKY, "D"),
+    "sample of 64": Look(GREEN, "v"),
+    "flows": Look(RED, "^"),
+    "fluid alone": Look(ORANGE, "P"),
+    "128 hosts as they are": Look(PURPLE, "X"),
 }
 
 STYLE: Any = {
