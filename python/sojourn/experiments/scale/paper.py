@@ -29,7 +29,7 @@ CLOSE = {"mean": 1.05, "p99": 1.1}
 
 
 def clos(pods: int) -> dict[str, Any]:
-    """Return the network of so many pods."""
+    """Return the network of `pods` pods."""
     return {
         "kind": "clos",
         "pods": pods,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from sojourn import (
@@ -19,6 +18,7 @@ from sojourn import (
     looks,
     metrics,
     override,
+    plot,
 )
 
 from .paper import CLOSE, FLOWS, PACKETS, SAMPLE, cpu_seconds, paper, uniform
@@ -48,6 +48,9 @@ figure = Figure(
         "`sample` simulates two folded networks, and `flows` learns its law from two of 128 hosts. "
         "The fluid alone is processor sharing; 128 hosts as they are have two pods of the network "
         "at the same load of core links.",
+        "Large marks are the largest errors, small ones those of the sizes. The grey area is the "
+        "95 % interval of the whole packet runs themselves (the median over sizes): errors within "
+        "it may be chance.",
         "CPU times are those of the first run of each scenario, on whatever else the machine did.",
     ),
     panels=(1, 2),
@@ -98,28 +101,36 @@ def ratio(table: pl.DataFrame, answer: str, scheme: str, metric: str) -> float:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    names = [name for name in table["answer"].unique(maintain_order=True) if name != PACKETS]
     for panel, statistic in zip(axes, CLOSE, strict=True):
-        for name in names:
-            look = looks.look(name)
-            errors = [
-                100 * abs(ratio(table, name, scheme, f"{statistic} of {bucket.name}") - 1)
-                for scheme in schemes
-                for bucket in SIZES
-            ]
-            seconds = table.filter(answer=name, metric="cpu_s")["value"].mean()
+        cells = [
+            (scheme, f"{statistic} of {bucket.name}") for scheme in schemes for bucket in SIZES
+        ]
+        for answer in table["answer"].unique(maintain_order=True):
+            if answer == PACKETS:
+                continue
+            look = looks.look(answer)
+            errors = [100 * abs(ratio(table, answer, *cell) - 1) for cell in cells]
+            seconds = table.filter(answer=answer, metric="cpu_s")["value"].mean()
             panel.scatter([seconds] * len(errors), errors, color=look.colour, s=12, alpha=0.4)
-            panel.plot(
-                seconds, np.median(errors), look.marker, color=look.colour, markersize=9, label=name
-            )
-        whole = table.filter(answer=PACKETS, metric="cpu_s")["value"].mean()
-        panel.axvline(whole, color=looks.BLACK, linestyle="--", linewidth=1, label=PACKETS)
+            marker: Any = {"marker": look.marker, "markersize": 10, "linestyle": "none"}
+            panel.plot(seconds, max(errors), color=look.colour, label=answer, **marker)
+        whole = table.filter(answer=PACKETS)
+        seconds = whole.filter(metric="cpu_s")["value"].mean()
+        panel.axvline(seconds, color=looks.BLACK, linestyle="--", linewidth=1, label=PACKETS)
+        extents = whole.filter(pl.col("metric").is_in([metric for _, metric in cells])).select(
+            100 * (pl.col("high") - pl.col("low")) / 2 / pl.col("value")
+        )
+        panel.axhspan(0, extents.to_series().median() or 0, color=looks.GREY, alpha=0.15, lw=0)
         panel.set_xscale("log")
         panel.set_yscale("log")
+        panel.set_ylim(bottom=1)
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_formatter("{x:g}")
         panel.set_xlabel("CPU time in s")
-        panel.set_title(statistic, loc="right", fontsize=10)
-    axes[0].set_ylabel("error of slowdowns in %")
-    axes[0].legend(fontsize=8)
+        panel.set_title(f"{statistic} of slowdowns", loc="right", fontsize=10)
+        plot.legend(panel)
+    axes[0].set_ylabel("error in %: each size, and the largest")
+    plot.one_legend(axes)
 
 
 def is_close(table: pl.DataFrame, answer: str) -> Verdict:

@@ -67,9 +67,9 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def packet_hops(result: Result) -> metrics.Statistic:
-    """Return the number of simulated packet-hops; 0 for a fluid."""
+    """Return the number of simulated packet-hops; NaN for a fluid."""
     hops = result.summary["counts"].get("packet_hops", {})
-    return metrics.Statistic(float(sum(hops.values())))
+    return metrics.Statistic(float(sum(hops.values()) or "nan"))
 
 
 @figure.table
@@ -86,7 +86,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         options: Any = {"x": "hosts", "by": "fidelity", "log_x": True, "log": metric == "cpu_s"}
         plot.against(panel, table.filter(metric=metric), labels=("hosts", label), **options)
         if metric != "cpu_s":
-            panel.set_ylim(bottom=0)
+            panel.set_ylim(bottom=1)
     plot.one_legend(axes)
 
 
