@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn import ScenarioError
+from sojourn import Result, ScenarioError
+from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
 from sojourn.show.fidelity import fidelity_lines
@@ -62,6 +63,15 @@ def test_half_the_size_shows_how_the_answer_depends_on_it() -> None:
     small, large = (result.flows["slowdown"].to_numpy().mean() for result in (smaller, answer))
     assert half["errors"][0]["mean"] == pytest.approx(small / large - 1)
     assert any(line.startswith("of 64 hosts instead") for line in fidelity_lines([answer]))
+
+
+def test_a_mean_of_few_flows_causes_a_warning() -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    assert "rare" not in doubts(answer)
+    is_rare = pl.int_range(pl.len()) % 200 == 0
+    slow = answer.flows.with_columns(slowdown=pl.when(is_rare).then(1e4).otherwise("slowdown"))
+    lines = doubts(Result(slow, answer.samples, answer.summary))
+    assert lines["rare"].startswith("1 % of the flows make up 9")
 
 
 def test_schemes_are_paired_over_the_same_samples() -> None:

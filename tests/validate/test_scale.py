@@ -26,7 +26,8 @@ CASE = scale.Case(
 
 
 def test_a_fold_is_near_the_whole_and_another_load_is_not() -> None:
-    truth = pl.DataFrame(scale.truth_of(CASE, sojourn.run(CASE.scenario)))
+    seeds = [CASE.scenario | {"seed": seed} for seed in (1, 2)]
+    truth = pl.DataFrame(scale.truth_of(CASE, sojourn.run_many(seeds)))
     answer = sojourn.run(CASE.scenario | {"fidelity": CASE.fidelity})
     rows = list(scale.compare(CASE, truth, answer))
     assert {row.size for row in rows} == {"all", "10 KB to 100 KB"}
@@ -56,7 +57,7 @@ def test_cases_have_current_truths() -> None:
     truths = scale.read_truths()
     for case in scale.cases():
         of_case = truths.filter(pl.col("case") == case.name)
-        assert of_case["scenario"].unique().to_list() == [case.digest], case.name
+        assert scale.current(truths, case).height == of_case.height > 0, case.name
 
 
 def test_the_skewed_network_folds() -> None:

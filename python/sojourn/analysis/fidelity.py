@@ -24,6 +24,9 @@ LARGEST_TREND = 0.05
 LARGEST_SELF_CHECK = 0.1
 """Error of the law of one sample on another that causes a warning."""
 
+FEW_FLOWS, LARGEST_SHARE = 0.01, 0.5
+"""Share of the flows that causes a warning if its part in the mean is larger than the second."""
+
 CLIFF = 1.5
 """Factor around the minimum RTO in which a percentile changes with the share of timeouts."""
 
@@ -49,6 +52,14 @@ def doubts(result: Result) -> dict[str, str]:
         lines["short"] = (
             f"the arrivals last {format_time(length)}, less than {LEAST_FCTS} mean FCTs of the "
             f"largest flows ({format_time(largest['mean'])}): the network is still filling"
+        )
+    slowdowns = np.sort(result.flows["slowdown"].drop_nulls().to_numpy())
+    number = math.ceil(FEW_FLOWS * len(slowdowns))
+    share = float(slowdowns[-number:].sum() / slowdowns.sum()) if number else 0.0
+    if share > LARGEST_SHARE:
+        lines["rare"] = (
+            f"{100 * FEW_FLOWS:g} % of the flows make up {100 * share:.0f} % of the mean slowdown, "
+            "and differ between samples: quote percentiles"
         )
     rto = _least_rto(result)
     cliffs = rows.filter(pl.col("p99").is_between(rto / CLIFF, rto * CLIFF))["size"].to_list()
