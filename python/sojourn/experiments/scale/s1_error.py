@@ -147,22 +147,28 @@ def is_close(table: pl.DataFrame, answer: str) -> Verdict:
     )
 
 
-@figure.claim("two samples of 256 hosts have the mean within 5 % and the p99 within 10 %")
+@figure.claim(
+    "two samples of 256 hosts have the mean within 5 % and the p99 within 10 %", stated=False
+)
 def samples_are_close(table: pl.DataFrame) -> Verdict:
     return is_close(table, SAMPLE_256)
 
 
-@figure.claim("two samples of 64 hosts have the mean within 5 % and the p99 within 10 %")
+@figure.claim(
+    "two samples of 64 hosts have the mean within 5 % and the p99 within 10 %", stated=False
+)
 def small_samples_are_close(table: pl.DataFrame) -> Verdict:
     return is_close(table, SAMPLE_64)
 
 
-@figure.claim("a fluid corrected by a law has the mean within 5 % and the p99 within 10 %")
+@figure.claim(
+    "a fluid corrected by a law has the mean within 5 % and the p99 within 10 %", stated=False
+)
 def corrected_fluid_is_close(table: pl.DataFrame) -> Verdict:
     return is_close(table, FLOWS)
 
 
-@figure.claim("the fluid alone has means that are 20 % or more too low")
+@figure.claim("the fluid alone has means that are 20 % or more too low", stated=False)
 def fluid_is_too_low(table: pl.DataFrame) -> Verdict:
     return every(
         at_most(
@@ -174,7 +180,9 @@ def fluid_is_too_low(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("a smaller network with the same load has another mean: 10 % or more off")
+@figure.claim(
+    "a smaller network with the same load has another mean: 10 % or more off", stated=False
+)
 def smaller_network_is_off(table: pl.DataFrame) -> Verdict:
     ratios = {
         scheme: ratio(table, SMALL, scheme, f"mean of {metrics.ALL.name}") for scheme in schemes

@@ -115,18 +115,25 @@ def is_close_to_packets(table: pl.DataFrame, fidelity: str) -> Verdict:
     )
 
 
-@figure.claim("where packets can be simulated, samples have their mean within 5 %, p99 within 10 %")
+@figure.claim(
+    "where packets can be simulated, samples have their mean within 5 %, p99 within 10 %",
+    stated=False,
+)
 def samples_are_close(table: pl.DataFrame) -> Verdict:
     return is_close_to_packets(table, SAMPLE)
 
 
-@figure.claim("where packets can be simulated, `flows` has their mean within 5 %, p99 within 10 %")
+@figure.claim(
+    "where packets can be simulated, `flows` has their mean within 5 %, p99 within 10 %",
+    stated=False,
+)
 def corrected_fluid_is_close(table: pl.DataFrame) -> Verdict:
     return is_close_to_packets(table, FLOWS)
 
 
 @figure.claim(
-    "the mean (5 %) and p99 (10 %) of the largest network are those of 1024 hosts by packets"
+    "the mean (5 %) and p99 (10 %) of the largest network are those of 1024 hosts by packets",
+    stated=False,
 )
 def size_matters_little(table: pl.DataFrame) -> Verdict:
     return every(
@@ -142,14 +149,20 @@ def size_matters_little(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("a sample of the largest network has as many packet-hops as one of 512 hosts (10 %)")
+@figure.claim(
+    "a sample of the largest network has as many packet-hops as one of 512 hosts (10 %)",
+    stated=False,
+)
 def cost_of_samples_is_constant(table: pl.DataFrame) -> Verdict:
     hosts = sizes(table, SAMPLE)
     largest, least = (value(table, SAMPLE, hosts[end], "packet_hops") for end in (-1, 0))
     return between(largest / least, 1 / 1.1, 1.1, "packet-hops over those of the smallest")
 
 
-@figure.claim("a sample of the largest network takes at most 0.6 of the packet-hops of 1024 hosts")
+@figure.claim(
+    "a sample of the largest network takes at most 0.6 of the packet-hops of 1024 hosts",
+    stated=False,
+)
 def samples_are_cheap(table: pl.DataFrame) -> Verdict:
     largest = value(table, SAMPLE, sizes(table, SAMPLE)[-1], "packet_hops")
     return at_most(

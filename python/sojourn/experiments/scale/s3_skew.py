@@ -163,17 +163,24 @@ def flows_are_close(table: pl.DataFrame, fifth: int) -> Verdict:
     )
 
 
-@figure.claim("`flows` has the mean of the hottest racks within 5 % and the p99 within 15 %")
+@figure.claim(
+    "`flows` has the mean of the hottest racks within 5 % and the p99 within 15 %", stated=False
+)
 def hottest_racks_are_close(table: pl.DataFrame) -> Verdict:
     return flows_are_close(table, HOTTEST)
 
 
-@figure.claim("`flows` has the mean of the coldest racks within 5 % and the p99 within 15 %")
+@figure.claim(
+    "`flows` has the mean of the coldest racks within 5 % and the p99 within 15 %", stated=False
+)
 def coldest_racks_are_close(table: pl.DataFrame) -> Verdict:
     return flows_are_close(table, COLDEST)
 
 
-@figure.claim("samples, which always contain the most loaded rack, have means 5 % or more too high")
+@figure.claim(
+    "samples, which always contain the most loaded rack, have means 5 % or more too high",
+    stated=False,
+)
 def samples_are_too_high(table: pl.DataFrame) -> Verdict:
     return every(
         at_least(
@@ -185,7 +192,9 @@ def samples_are_too_high(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("under DCTCP the p99 of the hottest racks is at least twice that of the coldest")
+@figure.claim(
+    "under DCTCP the p99 of the hottest racks is at least twice that of the coldest", stated=False
+)
 def heat_matters(table: pl.DataFrame) -> Verdict:
     hottest, coldest = (
         value(table, PACKETS, "DCTCP", fifth, "p99") for fifth in (HOTTEST, COLDEST)
