@@ -189,7 +189,7 @@ def _counts(result: Result) -> Text:
     names = ["drops", "marks", "pauses", "retransmits", "timeouts"]
     # Losses are rare, those of random losses and of failed links, few queues trim, and few routings
     # reorder packets.
-    names += [name for name in ("losses", "trims", "reordered") if counts.get(name)]
+    names += [name for name in ("losses", "trims", "returns", "reordered") if counts.get(name)]
     tally = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
     kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
     took = result.summary[f"{kind}_seconds"]

@@ -106,6 +106,8 @@ pub enum Kind {
     Fin,
     /// Header of a data packet whose payload a queue has cut off.
     Trimmed,
+    /// Header of a trimmed packet that found no room either, and returns to the sender.
+    Returned,
     /// PFC: pause data on the link that leads to the sender of the frame.
     Pause,
     /// PFC: resume data.
@@ -121,8 +123,8 @@ impl Kind {
 
     /// Returns true for a packet on the reverse path.
     pub fn is_answer(self) -> bool {
-        use Kind::{Ack, Cnp, Credit, Nack, ProbeAck, Return, SynAck};
-        matches!(self, SynAck | ProbeAck | Credit | Ack | Nack | Cnp | Return)
+        use Kind::{Ack, Cnp, Credit, Nack, ProbeAck, Return, Returned, SynAck};
+        matches!(self, SynAck | ProbeAck | Credit | Ack | Nack | Cnp | Return | Returned)
     }
 
     /// Returns true if this answers one packet of a flow in progress, so that it measures an RTT.

@@ -10,6 +10,7 @@ pub mod outbox;
 mod overlay;
 mod partition;
 pub mod port;
+mod rejects;
 pub mod routes;
 pub mod side_table;
 pub mod switch;
@@ -65,6 +66,10 @@ pub struct Network {
     flow_table: FlowTable,
     /// Information for routers about the live flows, by slot. Empty without routers.
     flow_info: Vec<FlowInfo>,
+    /// Routes of the live flows, by slot, if a queue returns headers to their senders.
+    return_routes: Option<Vec<Route>>,
+    /// Headers that have turned back to their senders.
+    returned: u64,
     routes: Routes,
     /// Load balancers, if switches choose next hops.
     load_balancers: Option<Box<LoadBalancers>>,
@@ -111,6 +116,8 @@ impl Network {
             weighs: ports.iter().any(Port::weighs),
             flow_table: FlowTable::default(),
             flow_info: Vec::new(),
+            return_routes: ports.iter().any(Port::returns_headers).then(Vec::new),
+            returned: 0,
             ports,
             from_host,
             routes,
@@ -208,6 +215,11 @@ impl Network {
         self.last_frame
     }
 
+    /// Returns the number of headers that have turned back to their senders.
+    pub fn returned(&self) -> u64 {
+        self.returned
+    }
+
     /// Takes the last report of a departure.
     #[inline]
     pub fn pop_departure(&mut self) -> Option<Departure> {
@@ -254,6 +266,13 @@ impl Network {
 
     /// Registers a live flow with the queues on `route` and its reverse.
     pub fn set_route(&mut self, flow: FlowNumber, name: &str, route: Route) {
+        if let Some(routes) = &mut self.return_routes
+            && let Some(slot) = self.flow_table.slot(flow)
+        {
+            let index = slot as usize;
+            routes.resize(routes.len().max(index + 1), route);
+            routes[index] = route;
+        }
         if self.weighs {
             for link in route.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
                 self.ports[*link as usize].register_flow(flow, name);
@@ -263,7 +282,8 @@ impl Network {
 
     /// True if a component of the network has state for each flow that passes.
     pub fn tracks_flows(&self) -> bool {
-        self.routers != Routers::None || self.weighs || self.traffic.numbers.len() > 1
+        let has_state = self.weighs || self.return_routes.is_some();
+        self.routers != Routers::None || has_state || self.traffic.numbers.len() > 1
     }
 
     /// Removes a flow that has ended, whose packets took these routes and their reverse.
@@ -446,16 +466,8 @@ impl Network {
         let now = scheduler.now();
         let port = &mut self.ports[link as usize];
         let started = port.serve(now, &mut self.outbox.rejects);
-        while let Some(packet) = self.outbox.rejects.dropped.pop() {
-            self.ports[link as usize].record_reject(&packet);
-            self.discard(&packet, link, scheduler);
-        }
-        while let Some(cut) = self.outbox.rejects.trimmed.pop() {
-            self.ports[link as usize].on_drop(&cut);
-            self.release(&cut, link, scheduler);
-            if let Some(records) = &mut self.records {
-                records.trim(&cut, link, now);
-            }
+        if !self.outbox.rejects.is_empty() {
+            self.dispose_of_rejects(link, scheduler);
         }
         if let Some((packet, transmission)) = started {
             self.release(&packet, link, scheduler);
@@ -471,19 +483,6 @@ impl Network {
         } else if let Some(time) = port.next_release(now) {
             scheduler.push(time, Event::HoldEnd(link));
         }
-    }
-
-    /// Disposes of a packet that a port's queue has dropped.
-    fn discard(&mut self, packet: &Packet, link: LinkId, scheduler: &mut Scheduler) {
-        if self.routers != Routers::None {
-            self.ports[link as usize].on_drop(packet);
-        }
-        self.release(packet, link, scheduler);
-        if self.is_awaited && self.from_host[link as usize] && !packet.kind.is_control() {
-            let (flow, ends) = (packet.flow, scheduler.now());
-            self.outbox.departures.push(Departure { flow, ends });
-        }
-        self.lose(packet, link, LossCause::Queue, scheduler.now());
     }
 
     /// Reports the loss of a packet, at a port or at the end of its link.

@@ -33,6 +33,8 @@ pub struct Outbox {
     /// Packets that the queue of the port that is served has dropped or trimmed. The network disposes of
     /// them before it returns.
     pub rejects: Rejects,
+    /// Headers that are about to return to their senders.
+    pub returned: Vec<Packet>,
 }
 
 /// Packets that a queue has dropped or trimmed.

@@ -150,6 +150,7 @@ impl Network {
         self.ack_options.absorb(&other.ack_options);
         self.telemetry.absorb(&other.telemetry);
         self.absorb_overlays(other);
+        self.returned += other.returned;
         self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);
         self.last_frame = self.last_frame.max(other.last_frame);
         if let (Some(timers), Some(others)) = (&mut self.pause_timers, &other.pause_timers) {

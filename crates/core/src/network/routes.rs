@@ -81,6 +81,17 @@ impl Route {
         Self { first: self.first + self.paths * self.stride, ..self }
     }
 
+    /// Returns the position of the next link of a packet that turns back at the port of the link at
+    /// `position`: that of the reverse path of the same path. None at the first link of a path, and if the
+    /// position is not on this route.
+    pub fn turning_point(self, position: u32) -> Option<u32> {
+        let offset =
+            position.checked_sub(self.first).filter(|at| *at < self.paths * self.stride)?;
+        let (path, hop) = (offset / self.stride, offset % self.stride);
+        let end = self.reverse().first + (path + 1) * self.stride - 1;
+        (hop > 0).then(|| end - hop)
+    }
+
     /// Returns this route and the reverse route.
     pub fn both(self) -> [Self; 2] {
         [self, self.reverse()]

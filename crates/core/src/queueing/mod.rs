@@ -143,6 +143,11 @@ pub trait Queue: Send {
     /// [`allows_lazy_service`](Self::allows_lazy_service) is true.
     fn on_bypass(&mut self, _packet: &Packet) {}
 
+    /// Returns true if the trimmed packets that the queue drops go back to their senders.
+    fn returns_headers(&self) -> bool {
+        false
+    }
+
     /// Returns true if flows have weights. Only then are [`register_flow`](Self::register_flow) and
     /// [`unregister_flow`](Self::unregister_flow) called.
     fn uses_flow_weights(&self) -> bool {

@@ -85,6 +85,7 @@ impl Packets {
         "return",
         "fin",
         "trimmed",
+        "returned",
     ];
     /// Names of the reasons, by number.
     pub const REASONS: [&str; 4] = SendReason::NAMES;
@@ -158,6 +159,7 @@ mod tests {
             Kind::Return,
             Kind::Fin,
             Kind::Trimmed,
+            Kind::Returned,
         ];
         let names = kinds.map(|kind| Packets::KINDS[kind as usize].replace('_', ""));
         assert_eq!(names, kinds.map(|kind| format!("{kind:?}").to_lowercase()));

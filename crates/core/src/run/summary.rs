@@ -71,6 +71,7 @@ impl Scenario {
                 "losses": sum(|port| port.counters.lost),
                 "marks": sum(|port| port.counters.marked),
                 "trims": sum(|port| port.counters.trimmed),
+                "returns": network.returned(),
                 "pauses": sum(|port| port.pauses().iter().map(|pauses| pauses.count).sum()),
             }),
         );

@@ -149,6 +149,7 @@ impl Simulation<'_> {
             Kind::Request => self.on_request(packet, slot),
             Kind::Syn => self.echo(packet, slot, Kind::SynAck),
             Kind::Probe => self.echo(packet, slot, Kind::ProbeAck),
+            Kind::Returned => self.on_returned(packet, slot),
             Kind::SynAck | Kind::ProbeAck | Kind::Credit | Kind::Ack | Kind::Nack | Kind::Cnp => {
                 self.on_answer(packet, slot);
             }

@@ -133,6 +133,9 @@ pub trait Controller: Send {
     /// Handles a credit of the receiving host.
     fn on_credit(&mut self, _now: Time, _credit: &Credit) {}
 
+    /// Handles the return of a packet's header by a queue without room for it.
+    fn on_returned(&mut self) {}
+
     /// Handles a congestion notification packet (CNP).
     fn on_notification(&mut self, _now: Time) {}
 

@@ -16,6 +16,8 @@ pub enum PathFeedback {
     Marked,
     /// The packet was trimmed before the last hop.
     Trimmed,
+    /// The packet was trimmed, and its header returned.
+    Returned,
     /// The packet was lost.
     Timeout,
 }

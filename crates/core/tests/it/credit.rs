@@ -160,6 +160,35 @@ fn ndp_incast_fills_the_receivers_link_with_pulled_packets() {
 }
 
 #[test]
+fn headers_that_return_to_their_senders_replace_timeouts() {
+    let rows: Vec<_> = (0..32).map(|source| (0.0, source, 33, 64 * 4096)).collect();
+    let star = ndp(16, &rows);
+    let fabric = json!({ "kind": "leaf_spine", "leaves": 6, "hosts_per_leaf": 6, "spines": 3 });
+    let fabric = with(
+        &with(&star, json!({ "topology": null })),
+        json!({ "topology": fabric, "routing": "spray_random" }),
+    );
+    for network in [star, fabric] {
+        let of = |returns_headers: bool| {
+            let queue = json!({
+                "kind": "composite", "capacity": "6 packets", "header_capacity": "40 packets",
+                "header_share": 10, "returns_headers": returns_headers,
+            });
+            with(&network, json!({ "queue": queue }))
+        };
+        let (returned, lost) = (run(&of(true)), run(&of(false)));
+        let counts = |results: &Results| {
+            ["returns", "drops", "timeouts"].map(|name| count(results, name) > 0)
+        };
+        assert_eq!(counts(&returned), [true, false, false], "{}", returned.summary["counts"]);
+        assert_eq!(counts(&lost), [false, true, true]);
+        let last = |results: &Results| fcts(results).into_iter().fold(0.0, f64::max);
+        assert!(last(&returned) < last(&lost), "{} us, {} us", last(&returned), last(&lost));
+        run_with_all_engines(&with(&of(true), json!({ "account": true })));
+    }
+}
+
+#[test]
 fn trimmed_packets_of_a_transport_without_pulls_are_lost() {
     let rows: Vec<_> = (0..8).map(|source| (0.0, source, 33, 50 * 4096)).collect();
     let scenario = with(&ndp(43, &rows), json!({ "transport": "dctcp" }));

@@ -309,6 +309,13 @@ impl PacketRecords {
         assert_eq!(left, (0, 0), "packet records and breakdowns that were not freed");
     }
 
+    /// Continues the record of a header that returns to its sender on the reverse path.
+    pub fn turn_back(&mut self, header: &mut Packet) {
+        let number = number(header);
+        self.legs[number].arrived = self.hops[number].waited;
+        header.sent_at = Time(number as u64 | IS_BACK);
+    }
+
     /// Logs that a packet is trimmed.
     pub fn trim(&mut self, packet: &Packet, link: LinkId, now: Time) {
         self.end_log(number(packet), packet, Fate::Lost(now, link, LossCause::Trimmed));

@@ -433,6 +433,11 @@ impl Port {
         self.data.weighs()
     }
 
+    /// True if the queue returns headers to their senders.
+    pub fn returns_headers(&self) -> bool {
+        self.data.returns_headers()
+    }
+
     /// Registers a flow of this class with the queue.
     pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
         self.data.register_flow(flow, class);

@@ -75,6 +75,15 @@ impl DataQueue {
         }
     }
 
+    /// True if a queue returns headers to their senders.
+    pub fn returns_headers(&self) -> bool {
+        match self {
+            Self::Fifo(_) => false,
+            Self::Queue(queue) => queue.returns_headers(),
+            Self::ClassScheduler(classes) => classes.returns_headers(),
+        }
+    }
+
     /// Registers a flow with the queues.
     pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
         match self {

@@ -39,6 +39,26 @@ fn the_reverse_route_takes_the_same_cables_backwards() {
 }
 
 #[test]
+fn a_packet_that_turns_back_takes_the_links_of_its_path_to_its_host() {
+    let graph = graph();
+    let mut routes = routes(&graph, Routing::SprayRandom);
+    let route = routes.allocate(0, 3, 17);
+    for path in 0..route.paths {
+        let first = route.first + path * route.stride;
+        assert_eq!(route.turning_point(first), None, "at the port of its host");
+        for hops in 1..route.stride - 1 {
+            let mut position = route.turning_point(first + hops).unwrap();
+            for hop in (0..hops).rev() {
+                assert_eq!(routes.link(position), routes.link(first + hop) ^ 1);
+                position += 1;
+            }
+            assert_eq!(routes.link(position), END);
+        }
+    }
+    assert_eq!(route.turning_point(route.first + route.paths * route.stride), None);
+}
+
+#[test]
 fn a_flow_from_the_server_of_a_connection_takes_the_reverse_path() {
     let graph = graph();
     for routing in [Routing::FlowHash, Routing::Ecmp] {

@@ -119,6 +119,11 @@ impl ClassScheduler {
         self.classes.iter().any(|class| class.queue.uses_flow_weights())
     }
 
+    /// True if a queue returns headers to their senders ([`Queue::returns_headers`]).
+    pub fn returns_headers(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.returns_headers())
+    }
+
     /// Notifies the queues of the start of a flow.
     pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
         self.classes.iter_mut().for_each(|member| member.queue.register_flow(flow, class));

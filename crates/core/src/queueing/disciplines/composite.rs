@@ -25,6 +25,9 @@ crate::parameters! {
         /// Headers and control packets that depart for each data packet while both wait ([ndp17]: 10).
         /// `none`: data waits for all of them.
         pub header_share: Option<u32> = None, where positive_if_given;
+        /// If true, headers of trimmed packets that do not fit return to their senders, by the links on which
+        /// they came ([ndp17], return to sender), as far as hosts choose the paths of packets.
+        pub returns_headers: bool = false;
         /// If false, data that does not fit is dropped.
         pub trimming: bool = true;
         /// Largest size of a trimmed packet.
@@ -80,6 +83,7 @@ impl QueueKind for Config {
             header_share: self.header_share.unwrap_or(u32::MAX),
             trimmed_size: self.trimming.then_some(self.trimmed_size.0 as u16),
             marking: self.marking(scale).filter(|_| self.marks_last_hop || !scale.is_last_hop),
+            returns_headers: self.returns_headers,
             is_last_hop: scale.is_last_hop,
             data: PacketFifo::default(),
             headers: PacketFifo::default(),
@@ -107,6 +111,7 @@ struct Composite {
     trimmed_size: Option<u16>,
     /// Thresholds of marking.
     marking: Option<(u64, u64)>,
+    returns_headers: bool,
     is_last_hop: bool,
     data: PacketFifo,
     headers: PacketFifo,
@@ -130,14 +135,18 @@ impl Composite {
 
     /// Enqueues the header of a data packet that found no room, or drops the packet.
     fn cut(&mut self, mut packet: Packet, context: &mut Context<'_>) {
-        match self.trimmed_size.filter(|_| packet.kind == Kind::Data) {
-            Some(size) if self.has_header_room(packet.bytes.min(size)) => {
-                context.trim(&mut packet, size);
-                let flags = packet.flags.without(Flags::LAST_HOP);
-                packet.flags = flags.with_if(Flags::LAST_HOP, self.is_last_hop);
-                self.headers.push(packet);
-            }
-            _ => context.dropped.push(packet),
+        let trimmed_size = self.trimmed_size.filter(|_| packet.kind == Kind::Data);
+        let has_room =
+            trimmed_size.is_some_and(|size| self.has_header_room(packet.bytes.min(size)));
+        if let Some(size) = trimmed_size.filter(|_| has_room || self.returns_headers) {
+            context.trim(&mut packet, size);
+            let flags = packet.flags.without(Flags::LAST_HOP);
+            packet.flags = flags.with_if(Flags::LAST_HOP, self.is_last_hop);
+        }
+        if has_room {
+            self.headers.push(packet);
+        } else {
+            context.dropped.push(packet);
         }
     }
 
@@ -192,6 +201,10 @@ impl Queue for Composite {
         let mut packet = self.data.pop()?;
         self.mark(&mut packet, context);
         Some(packet)
+    }
+
+    fn returns_headers(&self) -> bool {
+        self.returns_headers
     }
 
     fn backlog(&self) -> Backlog {
@@ -293,6 +306,19 @@ mod tests {
         let header = Packet { kind: Kind::Trimmed, ..packet(0, 4, 64) };
         queue.enqueue(header);
         assert_eq!((queue.dequeue().0, queue.trimmed.len()), (Some(header), 1));
+    }
+
+    #[test]
+    fn headers_that_are_to_return_are_dropped_without_their_payload() {
+        let mut queue = queue(&json!({
+            "capacity": "0 packets", "header_capacity": "64 B", "returns_headers": true,
+        }));
+        assert_eq!(queue.enqueue(packet(0, 0, 1000)), []);
+        let header = Packet { kind: Kind::Trimmed, ..packet(0, 1, 64) };
+        assert_eq!(queue.enqueue(packet(0, 1, 1000)), [header]);
+        assert_eq!(queue.enqueue(header), [header]);
+        assert_eq!(queue.enqueue(ack(2)), [ack(2)]);
+        assert_eq!(queue.trimmed.len(), 2);
     }
 
     #[test]

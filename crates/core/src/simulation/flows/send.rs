@@ -89,6 +89,7 @@ impl SenderEnd {
             Kind::Nack if !packet.flags.has(Flags::LAST_HOP) => PathFeedback::Trimmed,
             Kind::Ack | Kind::Nack if packet.is_marked() => PathFeedback::Marked,
             Kind::Ack | Kind::Nack => PathFeedback::Good,
+            Kind::Returned => PathFeedback::Returned,
             _ => return,
         };
         if let Some(entropy) = options.map_or(packet.entropy(), |options| options.entropy) {
@@ -267,6 +268,24 @@ impl Simulation<'_> {
         }
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
             self.record_rtt(packet, slot, rtt, marked);
+        }
+        self.try_send(slot);
+    }
+
+    /// Receives the header of a packet that found no room on the forward path. If the transport has
+    /// answers to trimmed packets, the packet is to be sent again; otherwise it counts as lost.
+    pub(in crate::simulation) fn on_returned(&mut self, packet: &Packet, slot: usize) {
+        let now = self.scheduler.now();
+        self.network.take_telemetry(packet);
+        if let Some(records) = self.network.records_mut() {
+            records.clear();
+        }
+        let Some(sender_end) = &mut self.flows.senders[slot] else { return };
+        sender_end.packets.on_received(now);
+        sender_end.on_path_feedback(now, packet, None);
+        if self.transports.of_class(sender_end.class).mechanism.acks.answers_trimmed {
+            sender_end.sender.on_returned(packet.sequence);
+            sender_end.controller.on_returned();
         }
         self.try_send(slot);
     }

@@ -5,9 +5,11 @@
 //! (NACK), and earns the flow a pull. The receiving host sends pulls at the pace of its link, to its flows in
 //! turn. A pull permits a packet: one that was trimmed, or else the next.
 //!
-//! Deviations: a pull is always a packet of its own; a switch whose header queue is full drops headers
-//! instead of returning them to the sender; and the receiver pulls lost segments again when the sender
-//! requests it after a timeout.
+//! The packet of a header that returns waits for a pull, unless the sender expects none, or most of its last
+//! packets arrived: then only the path was bad.
+//!
+//! Deviations: a pull is always a packet of its own; and the receiver pulls lost segments again when the
+//! sender requests it after a timeout.
 
 use std::collections::VecDeque;
 
@@ -43,7 +45,7 @@ impl Transport for Config {
         let window = self.initial_window.packets(path) as u32;
         let packets = path.size.map_or(u32::MAX, |size| path.format.packets(size) as u32);
         // What a short flow leaves of its window permits no retransmissions.
-        Box::new(Ndp { window: window.min(packets), pulls: 0, sent: 0 })
+        Box::new(Ndp { window: window.min(packets), ..Ndp::default() })
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
@@ -70,21 +72,53 @@ impl Transport for Config {
     }
 
     fn queue(&self) -> disciplines::Config {
-        disciplines::Config::composite(composite::Config { header_share: Some(10), ..defaults() })
+        disciplines::Config::composite(composite::Config {
+            header_share: Some(10),
+            returns_headers: true,
+            ..defaults()
+        })
     }
 }
 
+/// Answers that a sender remembers, and the number of ACKs among them from which a header returned because of
+/// its path only (htsim).
+const ANSWERS: u32 = 12;
+const MANY_ACKS: u32 = 3;
+
 /// Sender of a flow.
+#[derive(Default)]
 struct Ndp {
     /// Packets that need no pull.
     window: u32,
     /// Largest number of a pull. Pulls are numbered, so that the next one replaces a lost one.
     pulls: u32,
     sent: u32,
+    /// Packets whose headers returned. All others earn pulls.
+    returned: u32,
+    /// Last answers, as bits that are set for ACKs.
+    answers: u32,
+}
+
+impl Ndp {
+    fn add_answer(&mut self, is_ack: bool) {
+        self.answers = (self.answers << 1 | u32::from(is_ack)) & ((1 << ANSWERS) - 1);
+    }
 }
 
 impl Controller for Ndp {
-    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_ack(&mut self, ack: &Ack) {
+        self.add_answer(ack.trimmed.is_none());
+    }
+
+    fn on_returned(&mut self) {
+        self.returned += 1;
+        self.add_answer(false);
+        let expects_pull = self.sent - self.returned > self.pulls;
+        let is_path_bad = self.answers.count_ones() >= MANY_ACKS;
+        if (!expects_pull || is_path_bad) && self.allowance().granted == 0 {
+            self.window += 1;
+        }
+    }
 
     fn on_credit(&mut self, _now: Time, credit: &Credit) {
         self.pulls = self.pulls.max(credit.number);
@@ -202,7 +236,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::Rate;
-    use crate::transport::fixture::{OUTGOING, credit_host};
+    use crate::transport::fixture::{ACK, OUTGOING, credit_host};
     use serde_json::json;
 
     const FORMAT: Format = Format {
@@ -260,6 +294,36 @@ mod tests {
         // Pull 2 was overtaken by pull 3, which replaces it.
         assert_eq!(sent, [2, 1, 2, 0]);
         assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 3, class: 0 });
+    }
+
+    #[test]
+    fn a_returned_header_permits_a_packet_if_no_pull_is_expected_or_others_arrived() {
+        let path = Path::new(Rate::from_gbps(10), Duration::from_micros(10), FORMAT);
+        let credit = |number| Credit { number, segment: u32::MAX, class: 0 };
+        let start = || {
+            let config = Config::read(&json!({ "initial_window": 4 })).unwrap();
+            let mut flow = config.controller(&path);
+            (0..4).for_each(|_| assert!(flow.on_sent(at(0), Bytes(1500)).is_some()));
+            flow
+        };
+        let may_send = |flow: &dyn Controller| flow.allowance().granted > 0;
+        // The pull of the fourth packet will send the others again, one after the other.
+        let mut flow = start();
+        (0..3).for_each(|_| flow.on_returned());
+        assert!(!may_send(&*flow));
+        flow.on_credit(at(1), &credit(1));
+        assert!(may_send(&*flow));
+        // All four return.
+        let mut flow = start();
+        (0..3).for_each(|_| flow.on_returned());
+        assert!(!may_send(&*flow));
+        flow.on_returned();
+        assert!(may_send(&*flow));
+        // Three arrive: only the path of the fourth was bad.
+        let mut flow = start();
+        (0..3).for_each(|_| flow.on_ack(&ACK));
+        flow.on_returned();
+        assert!(may_send(&*flow));
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl<D: Draw> EntropySelector for Bitmap<D> {
         let added = match feedback {
             PathFeedback::Good => 0,
             PathFeedback::Marked => 1,
-            PathFeedback::Trimmed => 4,
+            PathFeedback::Trimmed | PathFeedback::Returned => 4,
             PathFeedback::Timeout => MOST,
         };
         let index = usize::from(entropy) & (self.penalties.len() - 1);

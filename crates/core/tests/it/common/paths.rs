@@ -31,6 +31,18 @@ pub(super) fn choose_paths(scenario: &mut Value, seed: u64) {
     };
 }
 
+/// Lets small queues of NDP return headers in half of the scenarios.
+pub(super) fn return_headers(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/returns");
+    if scenario["transport"]["kind"] == "ndp" && random.below(2) == 0 {
+        let header_capacity = pick(random, &["1 packets", "3 packets", "30 packets"]);
+        scenario["queue"] = json!({
+            "kind": "composite", "capacity": pick(random, &["2 packets", "8 packets"]),
+            "header_capacity": header_capacity, "returns_headers": true,
+        });
+    }
+}
+
 /// Lets switches choose next hops in half of the scenarios that spray packets.
 pub(super) fn balance_loads(scenario: &mut Value, seed: u64) {
     let random = &mut Random::new(seed, "scenario/load_balancers");

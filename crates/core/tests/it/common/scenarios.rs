@@ -11,7 +11,7 @@ use sojourn_core::traffic::collectives;
 use sojourn_core::transport::controllers;
 
 use super::disciplines::{discipline, keep_credits_with_data};
-use super::paths::{balance_loads, choose_paths};
+use super::paths::{balance_loads, choose_paths, return_headers};
 use super::with;
 
 /// Returns one of the choices.
@@ -305,6 +305,7 @@ pub fn with_credit(seed: u64) -> Value {
     scenario.as_object_mut().map(|scenario| scenario.remove("transports"));
     keep_credits_with_data(&mut scenario);
     choose_paths(&mut scenario, seed);
+    return_headers(&mut scenario, seed);
     scenario
 }
 

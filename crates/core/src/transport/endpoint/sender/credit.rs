@@ -62,6 +62,11 @@ impl Sender {
         self.scoreboard.mark_missing(segment);
     }
 
+    /// Handles the return of a segment's header: the segment is lost.
+    pub fn on_returned(&mut self, segment: u32) {
+        self.scoreboard.on_returned(segment);
+    }
+
     /// Handles the timeout of a segment, which is to be sent again, or the time without one in flight. If
     /// nothing may be sent, the sender requests an ACK and credit, at most once per RTT: credits, or ACKs
     /// that open the window, were lost.

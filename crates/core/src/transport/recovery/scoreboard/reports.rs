@@ -49,14 +49,19 @@ impl Scoreboard {
         }
     }
 
+    /// Handles the return of a segment's header: the segment is lost.
+    pub fn on_returned(&mut self, segment: u32) {
+        self.mark_missing(segment);
+        self.update_segment_timers();
+    }
+
     /// Handles a NACK. From a go-back-N receiver: restarts from the first missing segment. Otherwise the
     /// segment `trimmed` is lost.
     pub fn on_nack(&mut self, sequence: u32, trimmed: u32, now: Time) -> AckOutcome {
         let outcome = self.on_ack(sequence, &[], now, Time::NEVER);
         if self.recovery != Recovery::GoBackN {
             let before = self.lost.count();
-            self.mark_missing(trimmed);
-            self.update_segment_timers();
+            self.on_returned(trimmed);
             return AckOutcome { lost: self.lost.count() - before, ..outcome };
         }
         let was_ahead = self.next > self.cumulative;
