@@ -102,15 +102,43 @@ impl Route {
 #[derive(Clone, Copy, Debug)]
 pub struct PathSelector {
     route: Route,
-    is_random: bool,
+    choice: Choice,
+    /// If true, entropy values are numbers of paths.
+    numbers_paths: bool,
     /// The last path; or with random paths, the state of the flow's random sequence.
     turn: u64,
+}
+
+/// Choice of the path of a packet without an entropy value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    InTurn,
+    Random,
+    /// Path of the entropy value 0.
+    First,
 }
 
 impl PathSelector {
     /// Selects paths of another route from now on.
     pub fn set_route(&mut self, route: Route) {
         self.route = route;
+    }
+
+    /// Returns the number of paths.
+    pub fn paths(&self) -> u32 {
+        self.route.paths
+    }
+
+    /// Lets entropy values be numbers of paths.
+    #[must_use]
+    pub fn with_numbers(self) -> Self {
+        Self { numbers_paths: true, ..self }
+    }
+
+    /// Selects one path for all packets without an entropy value.
+    #[must_use]
+    pub fn with_one_path(self) -> Self {
+        Self { choice: Choice::First, ..self }
     }
 
     /// Returns the position of the first link of the next packet's path.
@@ -120,20 +148,27 @@ impl PathSelector {
             return first;
         }
         let (paths, turn) = (u64::from(paths), self.turn.wrapping_add(1));
-        let path = if self.is_random {
-            self.turn = turn;
-            ((u128::from(mix(turn)) * u128::from(paths)) >> 64) as u64
-        } else {
-            self.turn = turn % paths;
-            self.turn
+        let path = match self.choice {
+            Choice::First => return self.start_at(0),
+            Choice::Random => {
+                self.turn = turn;
+                ((u128::from(mix(turn)) * u128::from(paths)) >> 64) as u64
+            }
+            Choice::InTurn => {
+                self.turn = turn % paths;
+                self.turn
+            }
         };
         first + path as u32 * stride
     }
 
-    /// Returns the position of the first link of the path that an entropy value names: a hash of the flow and
-    /// the value, as the hashes of the switches along the path combine to one.
+    /// Returns the position of the first link of the path that an entropy value names: its number, or a hash
+    /// of the flow and the value, as the hashes of the switches along the path combine to one.
     pub fn start_at(&self, entropy: u16) -> u32 {
         let Route { first, stride, paths } = self.route;
+        if self.numbers_paths {
+            return first + u32::from(entropy) % paths * stride;
+        }
         let hash = mix(self.turn ^ mix(u64::from(entropy)));
         let path = ((u128::from(hash) * u128::from(paths)) >> 64) as u32;
         first + path * stride
@@ -433,7 +468,8 @@ impl Routes {
         let is_random = matches!(self.routing, Routing::SprayRandom | Routing::Entropy);
         let selector = |route: Route, stream: u64| {
             let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(route.paths) };
-            PathSelector { route, is_random, turn }
+            let choice = if is_random { Choice::Random } else { Choice::InTurn };
+            PathSelector { route, choice, numbers_paths: false, turn }
         };
         let [forward, reverse] = self.of_packets(route, flow);
         [selector(forward, 0), selector(reverse, 1)]

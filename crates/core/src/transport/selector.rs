@@ -1,8 +1,8 @@
 //! Choice of the path of each packet by its sending host: the interface of entropy selectors.
 //!
 //! A packet carries an entropy value (EV), as in a UDP port that switches hash. Each value names a path of
-//! the flow, pseudo-randomly: several may name the same one. The receiver returns the value with its answer,
-//! so that the sender can avoid congested paths without knowing the network.
+//! the flow, in general pseudo-randomly: several may name the same one. The receiver returns the value with
+//! its answer, so that the sender can avoid congested paths without knowing the network.
 
 use crate::base::random::Random;
 use crate::base::units::Time;
@@ -29,12 +29,31 @@ pub trait EntropySelector: Send {
 
     /// Handles the feedback for a packet with this entropy value.
     fn on_feedback(&mut self, now: Time, entropy: u16, feedback: PathFeedback);
+
+    /// Handles an ACK, after its feedback: `acknowledged` segments are, of `sent`.
+    fn on_progress(&mut self, _now: Time, _acknowledged: u32, _sent: u32) {}
+}
+
+/// Way in which an entropy value names a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueUse {
+    /// A hash of flow and value is the path. Answers take random paths.
+    Hash,
+    /// A hash of flow and value is the path. As the flow takes one path at a time, so do its answers.
+    OnePath,
+    /// The value is the number of the path. Answers take random paths.
+    Number,
 }
 
 /// Kind of entropy selector.
 pub trait SelectorKind {
-    /// Returns the selector of a flow, which draws from `random`.
-    fn build(&self, random: Random) -> Box<dyn EntropySelector>;
+    /// Returns the selector of a flow with this number of paths, which draws from `random`.
+    fn build(&self, random: Random, paths: u32) -> Box<dyn EntropySelector>;
+
+    /// Returns how a value names a path.
+    fn value_use(&self) -> ValueUse {
+        ValueUse::Hash
+    }
 }
 
 /// Source of random integers below a bound.

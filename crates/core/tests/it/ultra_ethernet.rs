@@ -73,6 +73,45 @@ fn with_one_entropy_value_each_flow_has_one_path() {
 }
 
 #[test]
+fn flows_under_plb_that_collide_take_separate_paths() {
+    let size = 30_000_000;
+    let scenario = |seed: u64, rounds: u32| {
+        json!({
+            "seed": seed,
+            "topology": {
+                "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,
+                "host_rate": "10 Gbps", "fabric_rate": "10 Gbps",
+            },
+            "routing": "entropy",
+            // Two flows of DCTCP have many marks in a row only with a small threshold.
+            "entropy": {
+                "kind": "plb", "threshold": 0.1, "idle_rounds": rounds, "rounds": rounds,
+            },
+            "transport": "dctcp",
+            "queue": { "kind": "ecn_threshold", "threshold": "3 packets" },
+            "workload": flows(&[(0.0, 0, 2, size), (0.0, 1, 3, size)]),
+            "time_limit": "1 s",
+        })
+    };
+    let last = |scenario: &Value| {
+        let results = run(scenario);
+        fcts(&results).into_iter().fold(0.0, f64::max) / (size as f64 * 8.0 / 10e3)
+    };
+    let mut collisions = 0;
+    for seed in 0..8 {
+        // With a path of its own each flow takes 1.04 times its payload at line rate.
+        if last(&scenario(seed, u32::MAX)) < 1.9 {
+            continue;
+        }
+        collisions += 1;
+        let changed = last(&scenario(seed, 2));
+        assert!(changed < 1.3, "seed {seed}: {changed}");
+    }
+    assert!(collisions > 1, "{collisions} collisions");
+    run_with_all_engines(&scenario(0, 2));
+}
+
+#[test]
 fn an_incast_has_the_same_results_with_all_engines() {
     let rows: Vec<_> = (0..40).map(|flow| (0.0, 16 + 2 * flow, 0, 300_000)).collect();
     for control in ["nscc", "rccc", "both"] {

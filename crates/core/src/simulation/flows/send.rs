@@ -83,11 +83,17 @@ impl SenderEnd {
 
     /// Handles the feedback of an answer on the path of a packet, if the host chooses paths. A packet that
     /// was trimmed at the last hop, which all paths share, reveals nothing else.
-    fn on_path_feedback(&mut self, now: Time, packet: &Packet, options: Option<&AckOptions>) {
+    fn on_path_feedback(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        options: Option<&AckOptions>,
+        marked: bool,
+    ) {
         let Some(selector) = &mut self.entropy else { return };
         let feedback = match packet.kind {
             Kind::Nack if !packet.flags.has(Flags::LAST_HOP) => PathFeedback::Trimmed,
-            Kind::Ack | Kind::Nack if packet.is_marked() => PathFeedback::Marked,
+            Kind::Ack | Kind::Nack if marked => PathFeedback::Marked,
             Kind::Ack | Kind::Nack => PathFeedback::Good,
             Kind::Returned => PathFeedback::Returned,
             _ => return,
@@ -95,6 +101,7 @@ impl SenderEnd {
         if let Some(entropy) = options.map_or(packet.entropy(), |options| options.entropy) {
             selector.on_feedback(now, entropy, feedback);
         }
+        selector.on_progress(now, self.sender.cumulative(), self.sender.highest());
     }
 
     /// Builds a packet without a route.
@@ -236,7 +243,6 @@ impl Simulation<'_> {
         let telemetry = self.network.take_telemetry(packet);
         let Some(sender_end) = &mut self.flows.senders[slot] else { return };
         sender_end.packets.on_received(now);
-        sender_end.on_path_feedback(now, packet, options.as_ref());
         let host = || self.flows.shared[slot].as_ref().map_or(0, |shared| shared.spec.source);
         let rtt = self.clocks.measure(host, packet.sent_at, now);
         let acks = &self.transports.of_class(sender_end.class).mechanism.acks;
@@ -254,6 +260,7 @@ impl Simulation<'_> {
                     controller.on_telemetry(telemetry);
                 }
                 marked = sender_end.sender.on_ack(now, packet, options.as_ref(), rtt, controller);
+                sender_end.on_path_feedback(now, packet, options.as_ref(), marked);
             }
         }
         if sender_end.is_stream {
@@ -282,7 +289,7 @@ impl Simulation<'_> {
         }
         let Some(sender_end) = &mut self.flows.senders[slot] else { return };
         sender_end.packets.on_received(now);
-        sender_end.on_path_feedback(now, packet, None);
+        sender_end.on_path_feedback(now, packet, None, false);
         if self.transports.of_class(sender_end.class).mechanism.acks.answers_trimmed {
             sender_end.sender.on_returned(packet.sequence);
             sender_end.controller.on_returned();

@@ -10,6 +10,7 @@ use crate::base::units::Time;
 use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::packet::FlowNumber;
+use crate::network::routes::{PathSelector, Route};
 use crate::record::rtts::{RttProbes, RttTrace};
 use crate::router::FlowInfo;
 use crate::schedule::{Event, Partition, Scheduler};
@@ -20,6 +21,7 @@ use crate::transport::Path;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
+use crate::transport::selector::ValueUse;
 
 /// Flows that have not started. A flow is announced when its start event is scheduled.
 pub(in crate::simulation) struct PendingFlows {
@@ -215,6 +217,7 @@ impl Simulation<'_> {
             seed: mix(self.seed ^ mix(spec.id)),
             cached_state,
         };
+        let [forward, _] = self.path_selectors(route, spec.id);
         let keeps_breakdown = self.network.records().is_some();
         let trace = self.recorder.trace(spec.id);
         let ends = transport.config.stack().map(|stack| stack.connect(&path));
@@ -236,11 +239,11 @@ impl Simulation<'_> {
             packets: PacketCounts::default(),
             wake_at: Time::NEVER,
             stop_at: spec.stop.unwrap_or(Time::NEVER),
-            forward: routes.selectors(route, spec.id)[0],
+            forward,
             entropy: self
                 .transports
                 .entropy
-                .map(|kind| kind.build(Random::new(path.seed, "entropy"))),
+                .map(|kind| kind.build(Random::new(path.seed, "entropy"), forward.paths())),
             sender,
             // A flow without a size has no FCT.
             breakdown: (keeps_breakdown && spec.size.is_some())
@@ -273,6 +276,16 @@ impl Simulation<'_> {
             self.try_send(slot);
         }
         Ok(())
+    }
+
+    /// Returns the path selection of a flow's packets and of their answers.
+    fn path_selectors(&self, route: Route, flow: u64) -> [PathSelector; 2] {
+        let [forward, reverse] = self.network.routes().selectors(route, flow);
+        match self.transports.entropy.map(|kind| kind.value_use()) {
+            Some(ValueUse::Number) => [forward.with_numbers(), reverse],
+            Some(ValueUse::OnePath) => [forward, reverse.with_one_path()],
+            Some(ValueUse::Hash) | None => [forward, reverse],
+        }
     }
 
     /// Adds what this partition needs of a flow that has started in another one.
@@ -308,7 +321,7 @@ impl Simulation<'_> {
             delivered: 0,
             expected: spec.size.filter(|_| !is_stream).map_or(u64::MAX, |size| size.0),
             receiver: Receiver::new(&transport.mechanism),
-            reverse: self.network.routes().selectors(route, spec.id)[1],
+            reverse: self.path_selectors(route, spec.id)[1],
             completed_at: Time::NEVER,
             credit_scheduler: self.scheduler_of(&spec),
             breakdown: self.network.records().map(|_| Box::default()),

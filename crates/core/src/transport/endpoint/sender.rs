@@ -8,6 +8,7 @@ mod credit;
 mod gauges;
 mod losses;
 mod path_cache;
+mod progress;
 mod rtt_samples;
 mod timers;
 mod window_use;
@@ -204,24 +205,6 @@ impl Sender {
     /// Returns true if the flow was terminated.
     pub fn is_terminated(&self) -> bool {
         self.state == SenderState::Terminated
-    }
-
-    /// Returns the payload that is not known to be delivered; `u64::MAX` for an unbounded flow.
-    pub fn remaining(&self) -> Bytes {
-        if self.scoreboard.total() == UNBOUNDED {
-            return Bytes(u64::MAX);
-        }
-        // Assumes that the last segment is delivered last; otherwise off by less than a packet.
-        let segments = self.scoreboard.remaining();
-        Bytes(
-            self.bytes(segments).0
-                - u64::from(if segments > 0 { self.full_payload - self.last_payload } else { 0 }),
-        )
-    }
-
-    /// Returns the first segment that is not acknowledged.
-    pub fn cumulative(&self) -> u32 {
-        self.scoreboard.cumulative()
     }
 
     /// Ends an unbounded flow after the data sent so far.

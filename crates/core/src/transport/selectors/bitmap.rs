@@ -13,7 +13,7 @@ crate::parameters! {
 }
 
 impl SelectorKind for Config {
-    fn build(&self, mut random: Random) -> Box<dyn EntropySelector> {
+    fn build(&self, mut random: Random, _paths: u32) -> Box<dyn EntropySelector> {
         let rounds = Rounds::new(self.values.next_power_of_two(), &mut random);
         Box::new(Bitmap::new(rounds, random))
     }

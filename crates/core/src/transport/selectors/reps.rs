@@ -18,7 +18,7 @@ crate::parameters! {
 }
 
 impl SelectorKind for Config {
-    fn build(&self, random: Random) -> Box<dyn EntropySelector> {
+    fn build(&self, random: Random, _paths: u32) -> Box<dyn EntropySelector> {
         Box::new(Reps::new(self, random))
     }
 }

@@ -15,7 +15,7 @@ crate::parameters! {
 }
 
 impl SelectorKind for Config {
-    fn build(&self, random: Random) -> Box<dyn EntropySelector> {
+    fn build(&self, random: Random, _paths: u32) -> Box<dyn EntropySelector> {
         let values = self.values.next_power_of_two();
         Box::new(RepsLegacy { values, random, good: VecDeque::new(), sent: 0 })
     }

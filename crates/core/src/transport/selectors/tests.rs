@@ -66,7 +66,7 @@ fn values_are_those_of_htsim_packet_by_packet() {
 fn selector(name: &str, seed: u64) -> Box<dyn EntropySelector> {
     use crate::base::schema::Parameter;
     let config = Config::read(&serde_json::json!({ "kind": name, "values": 16 })).unwrap();
-    config.build(Random::new(seed, "entropy"))
+    config.build(Random::new(seed, "entropy"), 4)
 }
 
 #[test]

@@ -25,7 +25,17 @@ pub(super) fn choose_paths(scenario: &mut Value, seed: u64) {
     scenario["routing"] = if is_chosen { "entropy" } else { "spray_random" }.into();
     scenario["entropy"] = if is_chosen {
         let kind = pick(random, &["oblivious", "bitmap", "reps", "reps_legacy", "mixed"]);
-        json!({ "kind": kind, "values": pick(random, &[1, 4, 64]) })
+        let values = pick(random, &[1, 4, 64]);
+        match random.below(3) {
+            0 => json!({
+                "kind": "path_scores", "least_answers": pick(random, &[json!(null), json!(3)]),
+            }),
+            1 => json!({
+                "kind": "plb", "idle_rounds": pick(random, &[1, 3]),
+                "rounds": pick(random, &[1, 12]), "suspension": pick(random, &["0 s", "1 ms"]),
+            }),
+            _ => json!({ "kind": kind, "values": values }),
+        }
     } else {
         json!("none")
     };
