@@ -28,6 +28,8 @@ pub struct Paths {
     first: Vec<u32>,
     /// Links by the transmitting node, each with the receiving node.
     outgoing: Vec<(LinkId, NodeId)>,
+    /// Receiving node of each link.
+    receiver: Vec<NodeId>,
     /// Tables by root. The hosts of a switch that have no other cable share its table, so that a large
     /// network has a table for each rack and not for each host.
     towards: FxHashMap<NodeId, Towards>,
@@ -51,6 +53,8 @@ struct Towards {
     distance: Box<[u16]>,
     /// Number of shortest paths to the root, saturating.
     count: Box<[u64]>,
+    /// A link on a shortest path to the root.
+    link: Box<[LinkId]>,
 }
 
 impl Paths {
@@ -91,6 +95,7 @@ impl Paths {
             switches: switches as usize,
             first,
             outgoing,
+            receiver: graph.links.iter().map(|link| link.to).collect(),
             towards: FxHashMap::default(),
         }
     }
@@ -98,7 +103,7 @@ impl Paths {
     /// Returns the memory of the tables of `targets` hosts, in bytes.
     pub(crate) fn table_bytes(&self, targets: f64) -> f64 {
         let roots: FxHashSet<_> = self.hosts.iter().map(|host| self.root(*host)).collect();
-        let entry = size_of::<u16>() + size_of::<u64>();
+        let entry = size_of::<u16>() + size_of::<u64>() + size_of::<LinkId>();
         targets.min(roots.len() as f64) * (self.switches * entry) as f64
     }
 
@@ -131,14 +136,17 @@ impl Paths {
         let (towards, mut node, end) = self.ends(source, target);
         while node != towards.root {
             // The choice counts the paths over one next node after those over another.
-            for (link, next, count) in self.next_hops(towards, node) {
-                if choice < count {
-                    links.push(link);
-                    node = next;
-                    break;
-                }
-                choice -= count;
-            }
+            let is_chosen = |(_, _, count): &(LinkId, NodeId, u64)| {
+                let is_chosen = choice < *count;
+                choice -= if is_chosen { 0 } else { *count };
+                is_chosen
+            };
+            let (link, next, _) = self.only_hop(towards, node).unwrap_or_else(|| {
+                let chosen = self.next_hops(towards, node).find(is_chosen);
+                chosen.expect("a choice is below the number of paths")
+            });
+            links.push(link);
+            node = next;
         }
         links.extend(self.last_link(towards, end));
     }
@@ -155,9 +163,11 @@ impl Paths {
         assert!(self.count(source, target) > 0, "no path from host {source} to host {target}");
         let (towards, mut node, end) = self.ends(source, target);
         while node != towards.root {
-            let number = self.next_hops(towards, node).count();
-            let chosen = self.next_hops(towards, node).nth(choose(node, number));
-            let (link, next, _) = chosen.expect("a choice is below the number of next hops");
+            let (link, next, _) = self.only_hop(towards, node).unwrap_or_else(|| {
+                let number = self.next_hops(towards, node).count();
+                let chosen = self.next_hops(towards, node).nth(choose(node, number));
+                chosen.expect("a choice is below the number of next hops")
+            });
             links.push(link);
             node = next;
         }
@@ -193,6 +203,17 @@ impl Paths {
             }
         }
         amounts.fill(0.0);
+    }
+
+    /// Returns the next hop of a switch with a single shortest path, as `next_hops` does. A core switch may
+    /// have a thousand ports, which need no search.
+    fn only_hop(&self, towards: &Towards, node: NodeId) -> Option<(LinkId, NodeId, u64)> {
+        let switch = self.switch[node as usize];
+        let is_only = switch != HOST && towards.count[switch as usize] == 1;
+        is_only.then(|| {
+            let link = towards.link[switch as usize];
+            (link, self.receiver[link as usize], 1)
+        })
     }
 
     /// Returns the links from a node on shortest paths to the root, each with the receiving node and the
@@ -281,6 +302,7 @@ impl Paths {
     fn search(&self, root: NodeId) -> (Towards, Vec<NodeId>) {
         let mut distance = vec![UNREACHED; self.switches].into_boxed_slice();
         let mut count = vec![0_u64; self.switches].into_boxed_slice();
+        let mut link = vec![0; self.switches].into_boxed_slice();
         let mut queue = Vec::with_capacity(self.switches + 1);
         queue.push(root);
         let mut done = 0;
@@ -293,7 +315,7 @@ impl Paths {
             if further == UNREACHED {
                 break;
             }
-            for &(_, next) in self.outgoing(node) {
+            for &(from_node, next) in self.outgoing(node) {
                 let switch = self.switch[next as usize];
                 if next == root || switch == HOST {
                     continue;
@@ -301,6 +323,7 @@ impl Paths {
                 let switch = switch as usize;
                 if distance[switch] == UNREACHED {
                     distance[switch] = further;
+                    link[switch] = from_node ^ 1;
                     queue.push(next);
                 }
                 if distance[switch] == further {
@@ -308,6 +331,6 @@ impl Paths {
                 }
             }
         }
-        (Towards { root, distance, count }, queue)
+        (Towards { root, distance, count, link }, queue)
     }
 }
