@@ -209,6 +209,8 @@ pub struct OutgoingPacket {
     pub remaining: Bytes,
     /// Offset of this packet's payload in the flow; 0 without payload.
     pub offset: Bytes,
+    /// True if the segment was sent before.
+    pub is_retransmit: bool,
     /// Payload that is to be sent after this packet, for the first time or again.
     pub unsent: Bytes,
     /// Flows that share the host's port in turn and have a packet to send, this one included.

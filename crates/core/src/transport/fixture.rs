@@ -44,6 +44,7 @@ pub(crate) const OUTGOING: OutgoingPacket = OutgoingPacket {
     kind: Kind::Data,
     remaining: Bytes(u64::MAX),
     offset: Bytes::ZERO,
+    is_retransmit: false,
     unsent: Bytes(u64::MAX),
     flows: 1,
 };

@@ -107,6 +107,19 @@ fn homa_host_that_sends_several_messages_sends_the_shortest_first() {
     assert_close(wait, 0.8 + 0.1, "wait");
 }
 
+#[test]
+fn homa_message_with_retransmissions_keeps_the_priority_of_its_grants() {
+    // The long message loses packets, and is granted again when the short one starts.
+    let homa = json!({ "kind": "homa", "rtt_bytes": "20 KB", "resend_interval": "1 ms" });
+    let rows = [(0.0, 0, 3, 10_000_000), (3e-3, 1, 3, 500_000)];
+    let failure = json!({ "link": "host0->leaf0", "fails": "100 us", "returns": "130 us" });
+    let results = run(&with(&fabric(&homa, &rows), json!({ "failures": [failure] })));
+    assert!(results.flows.retransmits[0] > 0);
+    let wait = (results.flows.fct_s[1] - results.flows.ideal_fct_s[1]) * 1e6;
+    // Behind what the long message had been granted before.
+    assert!(wait < 40.0, "{wait} us");
+}
+
 /// NDP on a star of 100 Gb/s and 1 us per link, with packets of 4096 + 64 bytes and control packets of 64.
 fn ndp(window: u32, rows: &[(f64, u32, u32, u64)]) -> Value {
     json!({

@@ -360,6 +360,7 @@ impl Simulation<'_> {
                     kind: packet.kind,
                     remaining: sender_end.sender.remaining(),
                     offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
+                    is_retransmit: matches!(output, NextPacket::Segment(segment) if segment.is_retransmit),
                     unsent: sender_end.sender.unsent(),
                     flows: turn.as_ref().map_or(1, |(host_turn, _)| host_turn.flows()),
                 };

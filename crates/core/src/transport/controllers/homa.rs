@@ -99,7 +99,6 @@ impl Transport for Config {
             unscheduled,
             granted: unscheduled,
             class: 0,
-            sent: 0,
         })
     }
 
@@ -163,8 +162,6 @@ struct Homa {
     granted: u32,
     /// Priority of granted segments.
     class: u8,
-    /// End of the segments that were sent.
-    sent: u64,
 }
 
 impl Controller for Homa {
@@ -174,11 +171,6 @@ impl Controller for Homa {
         if credit.number > self.granted {
             (self.granted, self.class) = (credit.number, credit.class);
         }
-    }
-
-    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
-        self.sent += 1;
-        None
     }
 
     fn allowance(&self) -> Allowance {
@@ -192,7 +184,7 @@ impl Controller for Homa {
         let remaining = Bytes(self.size.map_or(u64::MAX, |size| size.0 - outgoing.offset.0));
         let segment = outgoing.offset.0 / self.format.payload.0;
         let is_unscheduled = segment < u64::from(self.unscheduled);
-        let class = if segment < self.sent {
+        let class = if outgoing.is_retransmit {
             // What the receiver requests again has the highest priority (authors' kernel module).
             0
         } else if is_unscheduled {
