@@ -6,9 +6,9 @@
 //! adjusts the rate to the share of credits that returned no data, so that a small share is lost.
 //!
 //! Deviations: The receiver knows the size of a flow and stops when all its data has arrived; in the source a
-//! packet behind the last one stops the credits, or an earlier one. If credits return no data for two RTTs,
-//! their rate falls to one per RTT, and is halved every two further RTTs. A credit names a missing packet
-//! after a timeout, instead of a NACK with go-back-N. One credit at a time measures the RTT, not every one.
+//! packet behind the last one stops the credits, or an earlier one. A credit names a missing packet after a
+//! timeout, instead of a NACK with go-back-N; each timeout halves the rate. One credit at a time measures the
+//! RTT, not every one.
 
 use std::collections::VecDeque;
 
@@ -198,15 +198,11 @@ impl Inbound {
     /// `interval` is that of credits at the largest rate.
     fn adjust(&mut self, now: Time, interval: Duration, config: &Config) {
         let Some(rtt) = self.rtt.filter(|rtt| now >= self.period_start + *rtt) else { return };
-        let one_per_rtt = interval.seconds() / rtt.seconds();
         if self.settled == 0 {
-            // All credits are lost, or the sender has nothing left to send because data is lost.
-            if now >= self.period_start + rtt * 2 {
-                self.rate = (self.rate / 2.0).min(one_per_rtt).max(MIN_RATE);
-                self.period_start = now;
-            }
+            // The share of a flow may be less than one credit per RTT, so that silence is no sign of loss.
             return;
         }
+        let one_per_rtt = interval.seconds() / rtt.seconds();
         let loss = 1.0 - f64::from(self.successful) / f64::from(self.settled);
         let target = (1.0 - self.rate) * config.target_loss;
         if loss > target {
