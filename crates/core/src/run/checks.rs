@@ -8,7 +8,7 @@ use crate::model::telemetry::TelemetryStack;
 use crate::network::routes::Routing;
 use crate::queueing::disciplines;
 use crate::run::scenario::{Model, Scenario};
-use crate::transport::{CreditUse, Priorities, controllers};
+use crate::transport::{Priorities, controllers};
 
 /// Checks a scenario whose fields are valid one by one.
 pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
@@ -166,11 +166,6 @@ fn check_transport(
             let message = "must be false: credits would pass the `credit_shaper` that limits them";
             return Err(Problem::new(field, message));
         }
-    }
-    let uses_credit = transport.mechanism(&scenario.packet).credit != CreditUse::None;
-    if is_limited && uses_credit && !transport.queue().limits_credits() {
-        let message = format!("must not limit credits: those of `{name}` are not paced for it");
-        return Err(Problem::new("queue", message));
     }
     let fields = ["queue", "host_queue"];
     for (field, queue) in fields.into_iter().zip(scenario.queues(main)) {

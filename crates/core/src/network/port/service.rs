@@ -129,7 +129,7 @@ impl Service {
         Some(self.drains_at)
     }
 
-    /// Handles the begin of a pause, while `data_packets` wait.
+    /// Handles the begin of a pause, while this number of packets waits in the queue of data.
     pub fn on_pause(&mut self, data_packets: impl FnOnce() -> u32) {
         if self.is_predicting() && self.mode == ServiceMode::Lazy {
             self.predicted = data_packets();
@@ -145,10 +145,11 @@ impl Service {
     }
 
     /// Handles the start of a transmission by [`serve`](super::Port::serve). Returns true if the
-    /// departure must be reported to its flow.
-    pub fn on_start(&mut self, is_data: bool) -> bool {
+    /// departure must be reported to its flow. Control packets may wait in the queue of data
+    /// (`is_in_line`).
+    pub fn on_start(&mut self, is_data: bool, is_in_line: bool) -> bool {
         let is_predicted = self.predicted > 0;
-        self.predicted -= u32::from(is_data && is_predicted);
+        self.predicted -= u32::from(is_in_line && is_predicted);
         self.report != DepartureReport::None && is_data && !is_predicted
     }
 
@@ -242,14 +243,22 @@ mod tests {
         service.on_pause(|| 2);
         service.on_pause(|| unreachable!("an eager port makes no predictions"));
         let starts = [true, false, true, true, false, true];
-        let reported = starts.map(|is_data| service.on_start(is_data));
+        let reported = starts.map(|is_data| service.on_start(is_data, is_data));
         assert_eq!(reported, [false, false, false, true, false, true]);
+    }
+
+    #[test]
+    fn control_packets_that_wait_with_data_use_up_no_prediction_of_later_data() {
+        let [_, mut service, _] = policies();
+        service.on_pause(|| 2);
+        let reported = [false, true, true].map(|is_data| service.on_start(is_data, true));
+        assert_eq!(reported, [false, false, true]);
     }
 
     #[test]
     fn departures_are_reported_on_start_to_flows_that_wait_and_for_data() {
         let reported =
-            policies().map(|mut service| [true, false].map(|data| service.on_start(data)));
+            policies().map(|mut service| [true, false].map(|data| service.on_start(data, data)));
         assert_eq!(reported, [[false, false], [true, false], [true, false]]);
     }
 

@@ -77,26 +77,13 @@ fn codel(random: &mut Random) -> Value {
     })
 }
 
-/// Limits no credits but those of `ExpressPass`, and lets control packets wait with data where a queue limits
-/// credits.
+/// Lets control packets wait with data where a queue limits credits.
 pub(super) fn keep_credits_with_data(scenario: &mut Value) {
     let limits = |queue: &str| match &scenario[queue] {
         Value::Null => scenario["transport"]["kind"] == "expresspass",
         queue => queue["kind"] == "credit_shaper",
     };
-    let others = scenario["transports"].as_object().into_iter().flat_map(|table| table.values());
-    let has_other_credits = others.chain([&scenario["transport"]]).any(|transport| {
-        transport["kind"]
-            .as_str()
-            .is_some_and(|kind| ["homa", "ndp", "phost", "uet"].contains(&kind))
-    });
-    if has_other_credits {
-        for queue in ["queue", "host_queue"] {
-            if scenario[queue]["kind"] == "credit_shaper" {
-                scenario[queue] = json!("drop_tail");
-            }
-        }
-    } else if limits("queue") || limits("host_queue") {
+    if limits("queue") || limits("host_queue") {
         for table in ["switch", "host"] {
             if scenario[table]["control_priority"] == true {
                 scenario[table]["control_priority"] = json!(false);
