@@ -31,10 +31,7 @@ figure = Figure(
     title="Homa's slowdowns at loads 0.5 and 0.8, by message size",
     source="Figure 13",
     scales=SCALES,
-    deviations=(
-        "The published curves give no numbers, and are not drawn.",
-        "The peak of W5 at load 0.5 is a message of one seed; J1 describes the likely cause.",
-    ),
+    deviations=("The published curves give no numbers, and are not drawn.",),
     panels=(2, 5),
     size=(22, 7.5),
 )
