@@ -199,7 +199,7 @@ impl Inbound {
     fn adjust(&mut self, now: Time, interval: Duration, config: &Config) {
         let Some(rtt) = self.rtt.filter(|rtt| now >= self.period_start + *rtt) else { return };
         if self.settled == 0 {
-            // The share of a flow may be less than one credit per RTT, so that silence is no sign of loss.
+            // The share of a flow may be less than one credit per RTT, so silence does not show a loss.
             return;
         }
         let one_per_rtt = interval.seconds() / rtt.seconds();
