@@ -221,14 +221,16 @@ impl Mechanism {
     /// Returns selective repeat without loss detection by ACKs, with the timers and the handshake of
     /// `reliability`.
     fn timers(reliability: &Reliability) -> Reliability {
-        let Reliability { initial_rto, min_rto, max_rto, fixed_rto, handshake, .. } = *reliability;
         Reliability {
+            initial_rto: reliability.initial_rto,
+            min_rto: reliability.min_rto,
+            max_rto: reliability.max_rto,
+            fixed_rto: reliability.fixed_rto,
+            timer_granularity: reliability.timer_granularity,
+            timer_tick: reliability.timer_tick,
+            clock_granularity: reliability.clock_granularity,
+            handshake: reliability.handshake,
             duplicate_acks: None,
-            initial_rto,
-            min_rto,
-            max_rto,
-            fixed_rto,
-            handshake,
             ..Reliability::selective_repeat()
         }
     }

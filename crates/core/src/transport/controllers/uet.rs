@@ -58,6 +58,7 @@ crate::parameters! {
         pub reliability: Reliability = Reliability {
             initial_rto: Duration::from_micros(100),
             min_rto: Duration::from_micros(100),
+            timer_granularity: Duration::ZERO,
             ..Reliability::selective_repeat()
         };
     }
@@ -113,7 +114,7 @@ impl Transport for Config {
 
     /// Timeouts follow from queues that trim, at any environment.
     fn own_reliability(&self) -> &'static [&'static str] {
-        &["recovery", "duplicate_acks", "initial_rto", "min_rto"]
+        &["recovery", "duplicate_acks", "initial_rto", "min_rto", "timer_granularity", "timer_tick"]
     }
 
     fn needs_own_connection(&self) -> bool {

@@ -185,6 +185,8 @@ impl Scoreboard {
     /// Returns the estimated number of segments in flight (`pipe` in RFC 6675).
     pub fn in_flight(&self) -> u32 {
         if let Some(received) = self.received {
+            // NACKs advance the cumulative acknowledgement, but report no count.
+            let received = received.max(self.cumulative);
             return self.next.saturating_sub(received + self.lost.count());
         }
         let departed = self.sacked.count() + self.lost.count() + self.duplicates;

@@ -80,8 +80,13 @@ impl SenderCredit {
             // So that a short flow requests credit at all.
             wanted = wanted.max(self.packet);
         }
-        // A host does not request more than it can send.
+        // A host does not request more than it can send, but at least what permits the next packet, which
+        // requests the rest. Deviation: in htsim the share of a last packet may be less than the debt, and
+        // the flow waits for timeouts.
         wanted /= i64::from(flows);
+        if unsent > 0 {
+            wanted = wanted.max(1 - self.credit);
+        }
         let total = wanted + i64::from(self.granted) * i64::from(QUANTUM);
         total.max(0).unsigned_abs().div_ceil(u64::from(QUANTUM)) as u32
     }
