@@ -198,7 +198,7 @@ mod tests {
         let mut alike = selector(&json!({}));
         for packet in 0..8_000 {
             let path = alike.next(Time::ZERO, 1);
-            let is_trimmed = packet / PATHS % 3 == 0;
+            let is_trimmed = (packet / PATHS).is_multiple_of(3);
             let feedback = if is_trimmed { PathFeedback::Trimmed } else { PathFeedback::Good };
             alike.on_feedback(Time::ZERO, path, feedback);
         }

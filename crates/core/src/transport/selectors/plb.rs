@@ -114,8 +114,8 @@ mod tests {
         Config::read(&json!({})).unwrap().build(Random::new(1, "plb"), 4)
     }
 
-    /// Sends rounds of ten packets, the first `marked` of which are marked, each while packets of the next one
-    /// are in flight. Returns the rounds after which the path changed.
+    /// Sends rounds of ten packets, the first `marked` of which are marked, each while packets of the next
+    /// one are in flight. Returns the rounds after which the path changed.
     fn run(plb: &mut dyn EntropySelector, now: Time, rounds: u32, marked: u32) -> Vec<u32> {
         let mut changes = Vec::new();
         for round in 1..=rounds {
