@@ -114,7 +114,7 @@ def none_is_faster(table: pl.DataFrame) -> Verdict:
 
 def ratio_axis(axes: Any, least: float, most: float) -> None:
     """Make the vertical axis a logarithmic one of ratios to a bound."""
-    ticks = (1, 1.2, 1.5, 2, 3, 5, 10, 20)
+    ticks = (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20)
     axes.set_yscale("log")
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks([], minor=True)
