@@ -119,8 +119,11 @@ impl RttTrace {
         cumulative: u32,
         base_delays: impl Fn(Bytes) -> (Duration, Duration),
     ) -> Option<RttComponents> {
-        let is_match =
-            |answered: &Answered| answered.sent_at == sent_at && answered.cumulative == cumulative;
+        // In a window the receiver may already have answered later copies of the packet.
+        let is_match = |answered: &Answered| {
+            (answered.sent_at, answered.cumulative) == (sent_at, cumulative)
+                && answered.received_at <= now
+        };
         let index = self.answers.iter().position(is_match)?;
         // Earlier answers were lost, or arrive later over another path. Those are not traced.
         let answered = self.answers.drain(..=index).next_back()?;

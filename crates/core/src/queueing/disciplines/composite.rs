@@ -151,7 +151,11 @@ impl Composite {
     }
 
     fn has_header_room(&self, bytes: u16) -> bool {
-        self.header_capacity.is_none_or(|capacity| capacity.fits(self.headers.backlog(), bytes))
+        // An empty FIFO accepts any header, as that of data does: a BDP may be less than one.
+        self.headers.backlog().packets == 0
+            || self
+                .header_capacity
+                .is_none_or(|capacity| capacity.fits(self.headers.backlog(), bytes))
     }
 
     /// Marks a data packet by what remains behind it.
@@ -306,6 +310,9 @@ mod tests {
         let header = Packet { kind: Kind::Trimmed, ..packet(0, 4, 64) };
         queue.enqueue(header);
         assert_eq!((queue.dequeue().0, queue.trimmed.len()), (Some(header), 1));
+        // A capacity below a header is one of a header.
+        let mut queue = self::queue(&json!({ "header_capacity": "1 B" }));
+        assert_eq!([queue.enqueue(header).len(), queue.enqueue(header).len()], [0, 1]);
     }
 
     #[test]
