@@ -107,7 +107,7 @@ impl Paths {
         targets.min(roots.len() as f64) * (self.switches * entry) as f64
     }
 
-    /// Number of shortest paths from `source` to another host; zero if there is no path.
+    /// Number of shortest paths from `source` to another host; zero if none connects them.
     pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
         self.search_once(target);
         let (towards, source, _) = self.ends(source, target);

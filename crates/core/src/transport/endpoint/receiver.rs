@@ -73,7 +73,7 @@ pub struct Receiver {
     pub has_options: bool,
     /// Number of marked packets, with `AccECN`.
     mark_count: u32,
-    /// New bytes since the last ACK, with coalesced ACKs; and true if one is due when there is no gap.
+    /// New bytes since the last ACK, with coalesced ACKs, and whether one is due after data in order.
     unacknowledged: u32,
     owes_ack: bool,
     /// Time when the next periodic CNP is due.
