@@ -13,14 +13,19 @@ paper = Paper(
         "Clos networks of pods with 4 racks of 16 hosts, 2 aggregation switches and 4 core "
         "switches; links of 10 and 40 Gb/s, oversubscribed 2:1 at racks and 4:1 at pods. A load "
         "of 1 is that of the links to core switches. Sizes of Facebook's Hadoop cluster, random "
-        "pairs, DCTCP; hosts, loss recovery and buffers are those of the environment that follows "
-        "from the network. Claims were written before the first runs, and remain unchanged where "
-        "they failed."
+        "pairs, DCTCP unless stated otherwise; hosts, loss recovery and buffers are those of the "
+        "environment that follows from the network. Claims were written before the first runs, and "
+        "remain unchanged where they failed."
     ),
 )
 
 PACKETS, SAMPLE, FLOWS = "packets", "sample", "flows"
 """Fidelities of an answer."""
+
+schemes: dict[str, dict[str, Any]] = {
+    "DCTCP": {"transport": "dctcp"},
+    "Swift": {"transport": "swift"},
+}
 
 HOSTS_PER_RACK, HOSTS_PER_POD = 16, 64
 

@@ -21,16 +21,11 @@ from sojourn import (
     plot,
 )
 
-from .paper import CLOSE, FLOWS, PACKETS, SAMPLE, cpu_seconds, paper, uniform
+from .paper import CLOSE, FLOWS, PACKETS, SAMPLE, cpu_seconds, paper, schemes, uniform
 
 SAMPLE_256, SAMPLE_128, SAMPLE_64 = (f"{SAMPLE} of {hosts}" for hosts in (256, 128, 64))
 
 FLUID, SMALL = "fluid alone", "128 hosts as they are"
-
-schemes: dict[str, dict[str, Any]] = {
-    "DCTCP": {"transport": "dctcp"},
-    "Swift": {"transport": "swift"},
-}
 
 figure = Figure(
     paper,

@@ -20,14 +20,9 @@ from sojourn import (
     plot,
 )
 
-from .paper import FLOWS, HOSTS_PER_POD, HOSTS_PER_RACK, PACKETS, SAMPLE, clos, paper
+from .paper import FLOWS, HOSTS_PER_POD, HOSTS_PER_RACK, PACKETS, SAMPLE, clos, paper, schemes
 
 FIDELITIES = (PACKETS, SAMPLE, FLOWS)
-
-schemes: dict[str, dict[str, Any]] = {
-    "DCTCP": {"transport": "dctcp"},
-    "Swift": {"transport": "swift"},
-}
 
 figure = Figure(
     paper,
