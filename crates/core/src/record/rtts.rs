@@ -109,25 +109,27 @@ impl RttTrace {
         self.answers.extend(answers);
     }
 
-    /// Returns the components of the RTT of a packet whose answer the sender receives now. `base_delays` maps
-    /// the size of the packet to the delays of the packet and its answer in an empty network. `None` if the
-    /// packet is not in the trace.
+    /// Returns the components of the RTT of a packet whose answer the sender receives now. In an empty
+    /// network the answer takes `reverse`, and `forward` maps the size of the packet to its delay. `None`
+    /// if the packet is not in the trace.
     pub fn on_ack(
         &mut self,
         sent_at: Time,
         now: Time,
         cumulative: u32,
-        base_delays: impl Fn(Bytes) -> (Duration, Duration),
+        reverse: Duration,
+        forward: impl Fn(Bytes) -> Duration,
     ) -> Option<RttComponents> {
-        // In a window the receiver may already have answered later copies of the packet.
+        // Packets of one burst may have the same key. An answer that cannot have arrived yet is that of a
+        // later packet, which a sender in another partition may not know.
         let is_match = |answered: &Answered| {
             (answered.sent_at, answered.cumulative) == (sent_at, cumulative)
-                && answered.received_at <= now
+                && answered.received_at + reverse <= now
         };
         let index = self.answers.iter().position(is_match)?;
         // Earlier answers were lost, or arrive later over another path. Those are not traced.
         let answered = self.answers.drain(..=index).next_back()?;
-        let (forward, reverse) = base_delays(Bytes(u64::from(answered.bytes)));
+        let forward = forward(Bytes(u64::from(answered.bytes)));
         Some(RttComponents {
             exact: now - sent_at,
             forward: (answered.received_at - sent_at).saturating_sub(forward),
@@ -158,14 +160,28 @@ mod tests {
         let at = |us| Time::ZERO + Duration::from_micros(us);
         trace.on_answer(at(0), at(17), 1000, 1);
         trace.on_answer(at(3), at(20), 1000, 2);
-        let base_delays = |_| (Duration::from_micros(10), Duration::from_micros(6));
-        let components = trace.on_ack(at(3), at(30), 2, base_delays).unwrap();
         let us = Duration::from_micros;
+        let components = trace.on_ack(at(3), at(30), 2, us(6), |_| us(10)).unwrap();
         let expected =
             RttComponents { exact: us(27), forward: us(7), reverse: us(4), fixed: us(16) };
         assert_eq!(components, expected);
         let RttComponents { exact, forward, reverse, fixed } = components;
         assert_eq!(exact, forward + reverse + fixed);
-        assert_eq!(trace.on_ack(at(0), at(31), 1, base_delays), None, "a later answer overtook it");
+        let overtaken = trace.on_ack(at(0), at(31), 1, us(6), |_| us(10));
+        assert_eq!(overtaken, None, "a later answer overtook it");
+    }
+
+    #[test]
+    fn an_answer_that_cannot_have_arrived_is_that_of_a_later_packet() {
+        let us = Duration::from_micros;
+        let at = |number| Time::ZERO + us(number);
+        let mut trace = RttTrace::new(RttProbes::default());
+        trace.on_answer(at(0), at(17), 1000, 1);
+        trace.on_answer(at(0), at(19), 1000, 1);
+        let mut exact = |now| {
+            let components = trace.on_ack(at(0), at(now), 1, us(6), |_| us(10));
+            components.map(|components| components.exact)
+        };
+        assert_eq!([exact(23), exact(24), exact(25)], [Some(us(23)), None, Some(us(25))]);
     }
 }

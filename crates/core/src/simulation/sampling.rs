@@ -67,12 +67,13 @@ impl Simulation<'_> {
         recorder.count_rtt(scheduler.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
         let [forward, reverse] = shared.route.both();
-        let base_delays = |bytes| {
-            let one_way = |route, bytes| network.routes().packet_time(graph, route, bytes);
-            (one_way(forward, bytes), one_way(reverse, Bytes(u64::from(packet.bytes))))
-        };
+        let delay = |route, bytes: Bytes| network.routes().packet_time(graph, route, bytes);
+        let reverse = delay(reverse, Bytes(u64::from(packet.bytes)));
         let now = scheduler.now();
-        if let Some(components) = trace.on_ack(packet.sent_at, now, packet.sequence, base_delays) {
+        let forward = |bytes| delay(forward, bytes);
+        if let Some(components) =
+            trace.on_ack(packet.sent_at, now, packet.sequence, reverse, forward)
+        {
             recorder.record_rtt(now, trace.probes, rtt, marked, &components);
         }
     }

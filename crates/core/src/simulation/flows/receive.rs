@@ -73,12 +73,8 @@ impl Simulation<'_> {
             }
             receiver_end.update_breakdown(is_complete, now, records);
         }
-        if receiver_end.is_traced
-            && let Some(answer) = &reply.ack
-            && let Some(trace) =
-                self.flows.shared[slot].as_mut().and_then(|shared| shared.trace.as_mut())
-        {
-            trace.on_answer(answer.sent_at, now, packet.bytes, answer.cumulative);
+        if receiver_end.is_traced {
+            self.trace_answer(packet, slot, &reply);
         }
         if is_complete {
             self.on_complete(slot)?;
@@ -107,12 +103,26 @@ impl Simulation<'_> {
         receiver_end.packets.on_received(self.scheduler.now());
         if self.transports.of_class(receiver_end.class).mechanism.acks.answers_trimmed {
             let reply = receiver_end.receiver.on_trimmed(packet);
+            if receiver_end.is_traced {
+                self.trace_answer(packet, slot, &reply);
+            }
             let number = credit_number(packet);
             self.update_scheduler(packet.flow, slot, Arrival::Trimmed { number });
             self.reply(packet.flow, slot, reply, false, None);
         } else {
             self.network.take_telemetry(packet);
             self.note_possible_end(slot, Time::ZERO);
+        }
+    }
+
+    /// Adds the answer to a packet to the RTT trace of its flow.
+    fn trace_answer(&mut self, packet: &Packet, slot: usize, reply: &ReceiverOutput) {
+        if let Some(answer) = &reply.ack
+            && let Some(trace) =
+                self.flows.shared[slot].as_mut().and_then(|shared| shared.trace.as_mut())
+        {
+            let now = self.scheduler.now();
+            trace.on_answer(answer.sent_at, now, packet.bytes, answer.cumulative);
         }
     }
 
