@@ -409,11 +409,7 @@ pub fn scenario(seed: u64) -> Value {
     let link = link_name(&scenario, random);
     scenario["samples"]["queues"] = json!([link]);
     scenario["samples"]["links"] = json!([link]);
-    // pFabric priorities are unbounded, unless mapped to classes.
-    if scenario["transport"]["kind"] == "pfabric" && scenario["queue"]["kind"] == "strict_priority"
-    {
-        scenario["transport"]["thresholds"] = json!([2, 50]);
-    }
+    limit_priorities(&mut scenario, "queue");
     // D3 routers keep per-flow state, so the flows must not change paths.
     if scenario["transport"]["kind"] == "d3" {
         scenario["routing"] = json!("flow_hash");
@@ -476,6 +472,13 @@ fn expire_pauses(scenario: &mut Value, seed: u64) {
     }
 }
 
+/// Maps the priorities of pFabric, which are unbounded, to the classes of a queue that has classes.
+fn limit_priorities(scenario: &mut Value, queue: &str) {
+    if scenario["transport"]["kind"] == "pfabric" && scenario[queue]["kind"] == "strict_priority" {
+        scenario["transport"]["thresholds"] = json!([2, 50]);
+    }
+}
+
 /// Sets how flows share their host's port, its queue, and whether unused windows grow.
 fn share_hosts(scenario: &mut Value, seed: u64) {
     let random = &mut Random::new(seed, "scenario/hosts");
@@ -484,6 +487,7 @@ fn share_hosts(scenario: &mut Value, seed: u64) {
         scenario["host"]["flow_limit"] = pick(random, &[json!(1), json!(2), json!(7)]);
         if random.below(3) == 0 {
             scenario["host_queue"] = discipline(random);
+            limit_priorities(scenario, "host_queue");
         }
     }
     reliability_of(scenario)["window_validation"] = json!(random.below(2) == 0);
