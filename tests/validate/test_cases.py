@@ -100,6 +100,10 @@ long,both,0.002,0.005,0,500
 long,both,0.002,0.005,1,500
 """
 
+PORTS = """[ports]
+bottleneck = ["left->right"]
+"""
+
 FLOWS = pl.DataFrame(
     {
         "start_us": [45 * i for i in range(60)],
@@ -337,6 +341,28 @@ def test_invalid_shares_give_an_error_with_row_or_period(
 ) -> None:
     assert old in SHARES
     write(folder, shares=SHARES.replace(old, new))
+    assert expected in error_of(["validate", "other"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            "one,dctcp,botleneck,0.003",
+            "unknown group of ports `botleneck`; did you mean `bottleneck`?",
+        ),
+        ("one,dctcp,bottleneck,0.02", "until_s: must be no later than `end_s` = 0.004"),
+        ("one,dctcp,bottleneck,0", "until_s"),
+        ("one,dctpc,bottleneck,0.003", "unknown run `one.dctpc`; did you mean `one.dctcp`?"),
+        ("one,sharing,bottleneck,0.003", "one.sharing: ports: needs the packet model"),
+    ],
+)
+def test_invalid_queues_give_an_error_with_the_run(
+    row: str, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, cases=CASES.replace("[scenario]", f"{PORTS}\n[scenario]", 1))
+    header = "case,run,ports,until_s,mean_kb,p95_kb,p99_kb,p999_kb,max_kb"
+    (folder / "queues.csv").write_text(f"{header}\n{row},1,2,3,4,5\n", encoding="utf-8")
     assert expected in error_of(["validate", "other"], capsys)
 
 

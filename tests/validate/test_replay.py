@@ -511,3 +511,35 @@ def test_short_replays_agree_with_ns_2() -> None:
     for outcome in validate(replays):
         assert outcome.judged.height >= 4
         assert outcome.completion.held, outcome.completion.sentence
+
+
+def test_queues_of_groups_of_ports_are_compared_over_time(
+    make_folder: MakeFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_folder(1.0)
+    ports = '[ports]\nhosts = ["sender0->left", "right->receiver0"]\n\n[scenario]'
+    text = CASES.replace("[scenario]", ports, 1).replace('"10 us"', '"1 us"\nqueue_within = 0.05')
+    (folder / "cases.toml").write_text(text, encoding="utf-8")
+    header = "case,run,ports,until_s,mean_kb,p95_kb,p99_kb,p999_kb,max_kb\n"
+
+    def queues(mean_kb: float) -> Outcome:
+        row = f"one,dctcp,hosts,0.005,{mean_kb},1,2,3,4\n"
+        (folder / "queues.csv").write_text(header + row, encoding="utf-8")
+        return outcomes(folder)["dctcp"]
+
+    # Bursts wait only at their host: all links have its rate.
+    outcome = queues(1.0)
+    (row,) = outcome.queues.to_dicts()
+    run = sojourn.run(outcome.replay.scenarios[0])
+    waiting = run.samples.filter(pl.col("time_s") <= 0.005, pl.col("probe").str.contains("queue"))
+    at_host = waiting.filter(pl.col("probe") == "queue_bytes sender0->left")["value"] // 1000
+    assert at_host.max() == row["max_kb"] > row["p99_kb"] > row["mean_kb"] > 0
+    assert row["mean_kb"] == pytest.approx(at_host.sum() / (2 * len(at_host)))
+    assert [verdict.held for _, verdict in outcome.mean_queues] == [False]
+    assert [verdict.held for _, verdict in queues(row["mean_kb"] / 1.04).mean_queues] == [True]
+    (verdict,) = queues(row["mean_kb"] / 1.06).mean_queues
+    assert verdict[0] == "mean queue, hosts"
+    assert verdict[1].sentence.startswith("+6.0 %: ")
+    assert cli.invoke(["validate", "other", "--out", "out"]) == 0
+    assert "queues, KB" in capsys.readouterr().out
+    assert pl.read_csv("out/queues.csv")["max_kb_other"].to_list() == [4]

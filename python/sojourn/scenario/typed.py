@@ -92,6 +92,14 @@ def read_csv(file: Path, columns: Columns) -> pl.DataFrame:
     return _conforming(file, columns, _read(file, read))
 
 
+def read_csv_if_any(file: Path, columns: Columns) -> pl.DataFrame:
+    """Return the table of `read_csv`; an empty one if the file is missing."""
+    if file.exists():
+        return read_csv(file, columns)
+    types = {name: pl.String if column.is_text else pl.Float64 for name, column in columns.items()}
+    return pl.DataFrame(schema=types)
+
+
 def read_parquet(file: Path, columns: Columns) -> pl.DataFrame:
     """Return a table of these columns from a Parquet file; optional columns may be missing."""
     return _conforming(file, columns, _read(file, pl.read_parquet))

@@ -7,9 +7,9 @@ A folder contains the results of the reference and `cases.toml`, which describes
   `scenario` that changes both. `repeats` are tables with further changes; results are means over
   repeats.
 * A run has a `label`. `within` is the allowed relative difference of the mean completion time in
-  every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`. `factor.timeouts = 2`
-  and `factor.retransmits` bound the ratios of counts. `like` names a run (`run`, or `case.run`)
-  whose table the run changes.
+  every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`. `factor.timeouts =
+  2`, `factor.retransmits` and `factor.pauses` bound the ratios of counts. `like` names a run
+  (`run`, or `case.run`) whose table the run changes.
 * `flows` names a Parquet file with one row per flow: `start_us`; `packets` or `bytes`; optionally
   `source` and `target`, and `after` and `after_count` as in traces; and the reference's completion
   times in microseconds in columns named after runs.
@@ -22,12 +22,15 @@ A folder contains the results of the reference and `cases.toml`, which describes
   Bins may overlap. `groups` names the bins of `by = "group"`, as in `small = [1, 68]`.
 * `ablations` are tables by name of a removed mechanism: the `runs` of `cases` are repeated with the
   changes of its `scenario`.
+* `queues.csv` compares the queues of groups of ports over time; `ports` lists the links of each, as
+  in `to_hosts = ["switch->host0"]`. `queue_within` is the allowed relative difference of means.
 * `shares.csv` compares long-lived flows: the bytes of each `flow` that arrived from `from_s` to
   `to_s`. `share_within = 0.15` is the allowed difference of shares in each period.
 
 All files of a folder are checked before the first run.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,7 +47,7 @@ from sojourn.scenario.encoding import check, trace
 from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import Scenario, parse
 from sojourn.scenario.typed import Column, read_csv, read_parquet, typed
-from sojourn.validate import shares
+from sojourn.validate import queues, shares
 from sojourn.validate.schema import (
     BINS,
     BINS_COLUMNS,
@@ -71,6 +74,8 @@ class Replay:
     totals: Mapping[str, float | None]
     shares: pl.DataFrame
     """Bytes of flows that arrived in periods."""
+    queues: pl.DataFrame
+    """Distributions of the backlogs of groups of ports."""
     quick: bool
 
     @property
@@ -125,7 +130,9 @@ class Replay:
         if not self.is_ideal:
             link = [] if self.settings.link is None else [self.settings.link]
             interval = self.settings.sample_interval
-            scenario["samples"] = {"interval": interval, "links": link, "queues": link}
+            groups = (self.settings.ports[group] for group in self.queues["ports"])
+            ports = list(dict.fromkeys(itertools.chain(link, *groups)))
+            scenario["samples"] = {"interval": interval, "links": link, "queues": ports}
             if not self.shares.is_empty():
                 scenario["samples"]["flows"] = self.shares["flow"].unique().sort().to_list()
         return scenario
@@ -225,6 +232,7 @@ class _Folder:
     bins: pl.DataFrame
     totals: pl.DataFrame
     shares: pl.DataFrame
+    queues: pl.DataFrame
     flows: Mapping[str, pl.DataFrame | None]
     """Flows by case."""
 
@@ -237,6 +245,7 @@ class _Folder:
             _with_all_columns(read_csv(path / "bins.csv", BINS_COLUMNS)),
             read_csv(path / "totals.csv", TOTALS_COLUMNS),
             shares.read(path / "shares.csv"),
+            queues.read(path / "queues.csv"),
             {name: _read_flows(path, case) for name, case in file.cases.items()},
         )
 
@@ -252,26 +261,35 @@ class _Folder:
         if flows is not None:
             flows = _with_sizes(flows, settings.payload_bytes)
             flows = flows.filter(pl.col("start_us") < 1e6 * settings.end_s)
-        bins, totals, periods = (
+        bins, totals, periods, backlogs = (
             rows.filter(pl.col("case") == case, pl.col("run") == name).drop("case", "run")
-            for rows in (self.bins, self.totals, self.shares)
+            for rows in (self.bins, self.totals, self.shares, self.queues)
         )
         if totals.height > 1:
             raise FileError(
                 f"{self.path / 'totals.csv'}: duplicate rows of the run `{case}.{name}`"
             )
+        if quick:
+            backlogs = backlogs.filter(pl.col("until_s") <= settings.end_s)
         numbers = dict.fromkeys(TOTALS) | (totals.to_dicts() or [{}])[0]
-        replay = Replay(case, name, settings, flows, bins, numbers, periods, quick)
+        replay = Replay(case, name, settings, flows, bins, numbers, periods, backlogs, quick)
         _check_bins(self.path / "bins.csv", replay)
         shares_location = f"{self.path / 'shares.csv'}: `{replay.full_name}`"
         shares.check(periods, settings.end_s, shares_location)
+        queues_location = f"{self.path / 'queues.csv'}: `{replay.full_name}`"
+        queues.check(backlogs, settings.ports, settings.end_s, queues_location)
         _check_settings(location, replay)
         return replay
 
     def check_rows(self) -> None:
         """Raise `FileError` for a row of an unknown run."""
         names = [f"{case}.{run}" for case, run in self.runs()]
-        tables = {"bins.csv": self.bins, "totals.csv": self.totals, "shares.csv": self.shares}
+        tables = {
+            "bins.csv": self.bins,
+            "totals.csv": self.totals,
+            "shares.csv": self.shares,
+            "queues.csv": self.queues,
+        }
         for file, table in tables.items():
             for case, run in table.select("case", "run").unique(maintain_order=True).rows():
                 if (name := f"{case}.{run}") not in names:
@@ -366,6 +384,8 @@ def _check_settings(location: str, replay: Replay) -> None:
         raise FileError(
             f"{location}: share_within: needs the packet model, whose samples give the shares"
         )
+    if not replay.queues.is_empty() and replay.is_ideal:
+        raise FileError(f"{location}: ports: needs the packet model, whose ports have queues")
     needs_alone = replay.is_slowdown or (settings.until == "acked" and replay.is_ideal)
     if needs_alone and (flows is None or "alone_us" not in flows.columns):
         setting = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'

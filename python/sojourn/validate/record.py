@@ -9,7 +9,7 @@ from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.show.table import Table, markdown
 from sojourn.validate.plot import draw
-from sojourn.validate.replay import Outcome, bins_table, shares_table, totals_table
+from sojourn.validate.replay import Outcome, bins_table, queues_table, shares_table, totals_table
 from sojourn.validate.tables import all_tables
 
 
@@ -19,6 +19,7 @@ def write(outcomes: Sequence[Outcome], simulator: str, out: Path) -> list[str]:
         "bins.csv": bins_table(outcomes),
         "totals.csv": totals_table(outcomes),
         "shares.csv": shares_table(outcomes),
+        "queues.csv": queues_table(outcomes),
     }
     tables = {name: table for name, table in tables.items() if not table.is_empty()}
     for name, table in tables.items():

@@ -11,11 +11,11 @@ from sojourn.analysis import metrics
 from sojourn.analysis.claims import Verdict, at_most, finding, not_judged
 from sojourn.runs.results import Result
 from sojourn.runs.runner import run_many
-from sojourn.validate import shares
+from sojourn.validate import queues, shares
 from sojourn.validate.cases import Replay
 from sojourn.validate.schema import BINS, TOTALS
 
-NAMES = {"timeouts": "timeouts", "retransmits": "retransmissions"}
+NAMES = {"timeouts": "timeouts", "retransmits": "retransmissions", "pauses": "pauses"}
 """Names of counts in tables."""
 
 MAX_UTILISATION_DIFFERENCE = 0.02
@@ -40,6 +40,8 @@ class Outcome:
     """The numbers of `TOTALS`."""
     shares: pl.DataFrame
     """Table of `shares.compare`."""
+    queues: pl.DataFrame
+    """Table of `queues.compare`."""
 
     @property
     def judged(self) -> pl.DataFrame:
@@ -87,7 +89,7 @@ class Outcome:
 
     @property
     def counts(self) -> list[tuple[str, Verdict]]:
-        """Verdicts on the numbers of retransmissions and timeouts."""
+        """Verdicts on the numbers of retransmissions, timeouts and pauses."""
         return [
             (NAMES[name], self._count_verdict(name, factor))
             for name, factor in self.replay.settings.factor.items()
@@ -116,6 +118,16 @@ class Outcome:
         return verdicts
 
     @property
+    def mean_queues(self) -> list[tuple[str, Verdict]]:
+        """Verdicts on the mean queues of groups of ports."""
+        within = self.replay.settings.queue_within
+        return [
+            (f"mean queue, {row['ports']}", _queue_verdict(row, within))
+            for row in self.queues.to_dicts()
+            if within is not None and row["difference"] is not None
+        ]
+
+    @property
     def utilisation(self) -> Verdict:
         """Verdict on the utilisation of the link."""
         simulated, reference = self.simulated["utilisation"], self.reference["utilisation"]
@@ -140,6 +152,15 @@ def _share_verdict(row: Mapping[str, Any], runs: int, within: float) -> Verdict:
         f" {simulated:.0f} %{spread}, reference {reference:.0f} %; {100 * within:g} allowed"
     )
     return finding(bool(abs(simulated - reference) <= 100 * within), sentence)
+
+
+def _queue_verdict(row: Mapping[str, Any], within: float) -> Verdict:
+    difference, own, other = (row[name] for name in ("difference", "mean_kb", "mean_kb_other"))
+    sentence = (
+        f"{100 * difference:+.1f} %: {own:.3g} KB, reference {other:.3g};"
+        f" {100 * within:g} % allowed"
+    )
+    return finding(bool(abs(difference) <= within), sentence)
 
 
 def difference_text(row: Mapping[str, Any]) -> str:
@@ -195,7 +216,8 @@ def _compare(replay: Replay, runs: Sequence[Result], warm_ups: Sequence[Result])
     elif not replay.is_ideal:
         means |= _mean([_network_totals(replay, run) for run in runs])
     periods = shares.compare(replay.shares, runs)
-    return Outcome(replay, pairs, means, unknown | dict(totals), periods)
+    backlogs = queues.compare(replay.queues, replay.settings.ports, runs)
+    return Outcome(replay, pairs, means, unknown | dict(totals), periods, backlogs)
 
 
 def _mean(totals: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
@@ -335,13 +357,17 @@ def _link_totals(replay: Replay, result: Result, warm_up: Result) -> dict[str, f
 
 
 def _network_totals(replay: Replay, result: Result) -> dict[str, float]:
-    """Return the drop rate and the retransmission rate of the network."""
-    flows, drops = result.flows, result.summary["counts"]["drops"]
+    """Return the drop rate, the retransmission rate and the pauses of the network."""
+    flows, counts = result.flows, result.summary["counts"]
     packets = int(flows.select(_packets(replay, pl.col("size_bytes"))).sum().item())
     retransmits = int(flows["retransmits"].sum())
     if packets == 0:
         return {}
-    return {"drop_rate": drops / (packets + retransmits), "retransmit_rate": retransmits / packets}
+    return {
+        "drop_rate": counts["drops"] / (packets + retransmits),
+        "retransmit_rate": retransmits / packets,
+        "pauses": counts["pauses"],
+    }
 
 
 def bins_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
@@ -354,12 +380,17 @@ def shares_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
     return _with_run_names((outcome.replay, outcome.shares) for outcome in outcomes)
 
 
+def queues_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Return a table with the queues of all runs."""
+    return _with_run_names((outcome.replay, outcome.queues) for outcome in outcomes)
+
+
 def _with_run_names(tables: Iterable[tuple[Replay, pl.DataFrame]]) -> pl.DataFrame:
     named_tables = (
         table.select(pl.lit(replay.case).alias("case"), pl.lit(replay.name).alias("run"), pl.all())
         for replay, table in tables
     )
-    return pl.concat(named_tables, how="vertical_relaxed")
+    return pl.concat(named_tables, how="diagonal_relaxed")
 
 
 def totals_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:

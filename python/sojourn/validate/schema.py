@@ -28,6 +28,7 @@ TOTALS = (
     "retransmit_rate",
     "retransmits",
     "timeouts",
+    "pauses",
 )
 """Totals of a run, with the names of columns in `totals.csv`."""
 
@@ -84,7 +85,11 @@ class Settings(BaseModel):
     """Allowed relative difference from the reference; `None` is not judged."""
     share_within: Share | None = None
     """Allowed difference of a flow's share from the reference; 0.15 is 15 percentage points."""
-    factor: dict[Literal["timeouts", "retransmits"], Annotated[float, Field(ge=1)]] = {}
+    ports: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
+    """Links of each group of ports whose queues are compared."""
+    queue_within: Share | None = None
+    """Allowed relative difference of the mean queue of a group; `None` is not judged."""
+    factor: dict[Literal["timeouts", "retransmits", "pauses"], Annotated[float, Field(ge=1)]] = {}
     """Allowed factor from the reference; counts below one count as one."""
     adds_s: Seconds = 0.0
     """Time added to simulated completion times."""

@@ -11,7 +11,7 @@ import polars as pl
 
 from sojourn.base.errors import FileError
 from sojourn.runs.results import Result
-from sojourn.scenario.typed import TEXT, Column, read_csv
+from sojourn.scenario.typed import TEXT, Column, read_csv_if_any
 
 COLUMNS = {
     **dict.fromkeys(("case", "run"), TEXT),
@@ -24,12 +24,7 @@ PERIOD = ("from_s", "to_s")
 
 def read(file: Path) -> pl.DataFrame:
     """Return the bytes of each flow by run and period; an empty table if the file is missing."""
-    if not file.exists():
-        types = {
-            name: pl.String if column is TEXT else pl.Float64 for name, column in COLUMNS.items()
-        }
-        return pl.DataFrame(schema=types)
-    return read_csv(file, COLUMNS)
+    return read_csv_if_any(file, COLUMNS)
 
 
 def check(rows: pl.DataFrame, end_s: float, location: str) -> None:

@@ -9,10 +9,11 @@ from sojourn.validate.replay import Outcome, difference_text
 
 
 def all_tables(outcomes: Sequence[Outcome], columns: int) -> list[Table]:
-    """Return all tables; tables by size or period have at most `columns` runs."""
+    """Return all tables; tables by size, period or ports have at most `columns` runs."""
     by_size = bin_rows(outcomes, max(columns, 1))
     by_period = share_rows(outcomes, max(columns, 1))
-    return [*by_size, *by_period, *total_rows(outcomes), verdict_rows(outcomes)]
+    by_ports = queue_rows(outcomes, max(columns, 1))
+    return [*by_size, *by_period, *by_ports, *total_rows(outcomes), verdict_rows(outcomes)]
 
 
 def total_rows(outcomes: Sequence[Outcome]) -> list[Table]:
@@ -28,6 +29,7 @@ def total_rows(outcomes: Sequence[Outcome]) -> list[Table]:
         "retransmission rate, %": ("retransmit_rate", 100, "{:.2f}"),
         "retransmissions": ("retransmits", 1, "{:.0f}"),
         "timeouts": ("timeouts", 1, "{:.1f}"),
+        "pauses": ("pauses", 1, "{:.0f}"),
         "unfinished": ("unfinished", 1, "{:.0f}"),
     }
     tables = []
@@ -102,6 +104,35 @@ def _share_cell(row: Mapping[str, Any] | None) -> str:
     return f"{_pair(row['share'], row['share_other'], 100, '{:.1f}')} ({points:+.1f})"
 
 
+def queue_rows(outcomes: Sequence[Outcome], columns: int) -> list[Table]:
+    """Return tables of the queues of each group of ports, with at most `columns` runs each."""
+    titles = {"mean_kb": "mean", "p95_kb": "p95", "p99_kb": "p99", "p999_kb": "p99.9"}
+    titles["max_kb"] = "maximum"
+    tables = []
+    for case in by_case([outcome for outcome in outcomes if not outcome.queues.is_empty()]):
+        for first in range(0, len(case), columns):
+            runs = case[first : first + columns]
+            queues = [{row["ports"]: row for row in run.queues.to_dicts()} for run in runs]
+            groups = dict.fromkeys(group for run_queues in queues for group in run_queues)
+            rows = [
+                [group, title, *(_queue_cell(run_queues.get(group), name) for run_queues in queues)]
+                for group in groups
+                for name, title in titles.items()
+            ]
+            heads = ["ports", "", *(run.replay.settings.label for run in runs)]
+            tables.append(Table(f"{case[0].replay.settings.title}: queues, KB", heads, rows))
+    return tables
+
+
+def _queue_cell(row: Mapping[str, Any] | None, name: str) -> str:
+    if row is None:
+        return "-"
+    pair = _pair(row[name], row[f"{name}_other"], 1, "{:.2f}" if name == "mean_kb" else "{:.0f}")
+    if name != "mean_kb" or row["difference"] is None:
+        return pair
+    return f"{pair} ({100 * row['difference']:+.1f} %)"
+
+
 def verdict_rows(outcomes: Iterable[Outcome]) -> Table:
     """Return a table of all verdicts with their numbers."""
     rows = [
@@ -116,6 +147,7 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Table:
         for criterion, verdict in (
             *outcome.completions,
             *outcome.periods,
+            *outcome.mean_queues,
             *outcome.counts,
             ("utilisation", outcome.utilisation),
         )
