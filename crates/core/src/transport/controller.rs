@@ -130,8 +130,10 @@ pub trait Controller: Send {
     /// Restores the saved state: the losses since then were spurious.
     fn on_spurious_loss(&mut self, _now: Time) {}
 
-    /// Handles a credit of the receiving host.
-    fn on_credit(&mut self, _now: Time, _credit: &Credit) {}
+    /// Handles a credit of the receiving host. Returns true if the sender answers it with a request.
+    fn on_credit(&mut self, _now: Time, _credit: &Credit) -> bool {
+        false
+    }
 
     /// Handles the return of a packet's header by a queue without room for it.
     fn on_returned(&mut self) {}

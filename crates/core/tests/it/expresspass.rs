@@ -123,6 +123,23 @@ fn replaced(mut scenario: Value, table: &str, fields: &[&str]) -> Value {
 }
 
 #[test]
+fn credits_stop_while_lost_data_waits_for_its_timeout() {
+    // The last packet of flow 0 is lost and named 10 ms later; meanwhile flow 1 has the link to itself.
+    let losses = json!({ "name": "losses.csv", "text": "flow,segment,time\n0,100,1\n" });
+    let rows = [(0.0, 0, 2, 100 * 1460), (0.0, 1, 3, 6_000 * 1460)];
+    let scenario = with(
+        &star(json!({ "resend_timeout": "10 ms" }), &rows),
+        json!({ "topology": {
+            "kind": "dumbbell", "senders": 2, "receivers": 2, "losses": losses,
+        } }),
+    );
+    let results = run(&replaced(scenario, "topology", &["hosts", "delay"]));
+    let [lossy, other] = [0, 1].map(|flow| results.flows.fct_s[flow] * 1e6);
+    assert!((10_000.0..11_000.0).contains(&lossy), "{lossy} us");
+    assert!((1.0..1.1).contains(&(other / (6_100.0 * INTERVAL))), "{other} us");
+}
+
+#[test]
 fn limited_credits_are_the_same_with_all_engines_classes_and_pauses() {
     let rows: Vec<_> = (0..24).map(|i| (f64::from(i) * 5e-6, i, 32 - i % 2, 60 * 1460)).collect();
     let plain = star(json!({}), &rows);

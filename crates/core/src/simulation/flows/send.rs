@@ -28,7 +28,9 @@ impl SenderEnd {
         if let Header::Credit { number, class, .. } = packet.header() {
             self.sender.on_credit(now, packet.sequence);
             let credit = Credit { number, segment: packet.sequence, class };
-            self.controller.on_credit(now, &credit);
+            if self.controller.on_credit(now, &credit) {
+                self.sender.owe_request();
+            }
         }
     }
 

@@ -6,9 +6,11 @@
 //! adjusts the rate to the share of credits that returned no data, so that a small share is lost.
 //!
 //! Deviations: The receiver knows the size of a flow and stops when all its data has arrived; in the source a
-//! packet behind the last one stops the credits, or an earlier one. A credit names a missing packet after a
-//! timeout, instead of a NACK with go-back-N; each timeout halves the rate. One credit at a time measures the
-//! RTT, not every one.
+//! packet behind the last one stops the credits (`CREDIT_STOP`), or an earlier one. Here a sender stops them
+//! only if data is lost: if credits find nothing to send for two base RTTs, and as in the source again after
+//! two more, by a request with the number of a credit. A credit names a missing packet after a timeout,
+//! instead of a NACK with go-back-N; each timeout halves the rate. One credit at a time measures the RTT, not
+//! every one.
 
 use std::collections::VecDeque;
 
@@ -65,7 +67,14 @@ const MIN_RATE: f64 = 1e-4;
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let unsent = path.size.map_or(u64::MAX, |size| path.format.packets(size));
-        Box::new(ExpressPass { unsent, credits: VecDeque::new(), wasted: 0 })
+        Box::new(ExpressPass {
+            unsent,
+            credits: VecDeque::new(),
+            wasted: 0,
+            patience: path.base_rtt * 2,
+            sent_at: path.start,
+            stop: 0,
+        })
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
@@ -114,21 +123,33 @@ struct ExpressPass {
     credits: VecDeque<u32>,
     /// Credits that found no packet to send.
     wasted: u32,
+    /// Time without data to send after which it stops the credits.
+    patience: Duration,
+    /// Time of the last packet, data or stop.
+    sent_at: Time,
+    /// Credit that it answered last with a stop; 0 before.
+    stop: u32,
 }
 
 impl Controller for ExpressPass {
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+    fn on_credit(&mut self, now: Time, credit: &Credit) -> bool {
         self.unsent = self.unsent.saturating_add(u64::from(credit.segment != u32::MAX));
         if (self.credits.len() as u64) < self.unsent {
             self.credits.push_back(credit.number);
-        } else {
-            self.wasted += 1;
+            return false;
         }
+        self.wasted += 1;
+        let stops = self.unsent == 0 && now >= self.sent_at + self.patience;
+        if stops {
+            (self.sent_at, self.stop) = (now, credit.number);
+        }
+        stops
     }
 
-    fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {
+    fn on_sent(&mut self, now: Time, _bytes: Bytes) -> Option<Allowance> {
+        self.sent_at = now;
         self.credits.pop_front();
         self.unsent = self.unsent.saturating_sub(1);
         Some(self.allowance())
@@ -140,10 +161,11 @@ impl Controller for ExpressPass {
     }
 
     fn header(&self, outgoing: &OutgoingPacket) -> Header {
-        if outgoing.kind != Kind::Data {
-            return Header::NONE;
-        }
-        let number = self.credits.front().copied().unwrap_or_default();
+        let number = match outgoing.kind {
+            Kind::Data => self.credits.front().copied().unwrap_or_default(),
+            Kind::Request => self.stop,
+            _ => return Header::NONE,
+        };
         Header::Credit { number, class: 0 }
     }
 
@@ -161,6 +183,8 @@ struct Inbound {
     weight: f64,
     /// True if the last period had no excess losses.
     may_accelerate: bool,
+    /// True if the sender has nothing left to send, so that only credits that name packets return data.
+    is_stopped: bool,
     /// Number of the last credit, and the highest number that data has returned.
     issued: u32,
     returned: u32,
@@ -256,6 +280,7 @@ impl CreditScheduler for CreditPacer {
             rate: initial_rate * start,
             weight: initial_weight,
             may_accelerate: false,
+            is_stopped: false,
             issued: 0,
             returned: 0,
             next_credit: now,
@@ -279,6 +304,10 @@ impl CreditScheduler for CreditPacer {
                     flow.resend_at = now + self.config.resend_timeout;
                 }
             }
+            // Data is lost. Credits that found nothing to send are not.
+            Arrival::Request { number } if number > 0 => {
+                (flow.is_stopped, flow.returned) = (true, flow.issued);
+            }
             // The first one announces the flow; after others credits or data are lost.
             Arrival::Request { .. } if flow.issued > 0 => {
                 (flow.resend_at, flow.next_credit) = (now, now);
@@ -297,14 +326,20 @@ impl CreditScheduler for CreditPacer {
         missing: MissingSegments<'_>,
     ) -> Option<(FlowNumber, Credit)> {
         let Self { config, interval, random, flows } = self;
-        let flow = flows.iter_mut().min_by_key(|flow| (flow.next_credit, flow.flow))?;
-        if flow.next_credit > now {
-            return None;
-        }
-        if config.feedback {
-            flow.adjust(now, *interval, config);
-        }
-        let segment = flow.missing(now, missing, config);
+        let (flow, segment) = loop {
+            let flow = flows.iter_mut().min_by_key(|flow| (flow.next_credit, flow.flow))?;
+            if flow.next_credit > now {
+                return None;
+            }
+            if config.feedback {
+                flow.adjust(now, *interval, config);
+            }
+            let segment = flow.missing(now, missing, config);
+            if segment != u32::MAX || !flow.is_stopped {
+                break (flow, segment);
+            }
+            flow.next_credit = flow.resend_at;
+        };
         flow.issued += 1;
         flow.timed.get_or_insert((flow.issued, now));
         let jitter = 1.0 + config.jitter * (2.0 * random.uniform() - 1.0);

@@ -167,10 +167,11 @@ struct Homa {
 impl Controller for Homa {
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+    fn on_credit(&mut self, _now: Time, credit: &Credit) -> bool {
         if credit.number > self.granted {
             (self.granted, self.class) = (credit.number, credit.class);
         }
+        false
     }
 
     fn allowance(&self) -> Allowance {

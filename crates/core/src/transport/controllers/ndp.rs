@@ -120,8 +120,9 @@ impl Controller for Ndp {
         }
     }
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+    fn on_credit(&mut self, _now: Time, credit: &Credit) -> bool {
         self.pulls = self.pulls.max(credit.number);
+        false
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {

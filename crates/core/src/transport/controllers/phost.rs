@@ -135,8 +135,9 @@ struct PHost {
 impl Controller for PHost {
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_credit(&mut self, now: Time, credit: &Credit) {
+    fn on_credit(&mut self, now: Time, credit: &Credit) -> bool {
         self.tokens.push_back(Token { number: credit.number, expires: now + self.life });
+        false
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) -> Option<Allowance> {

@@ -193,10 +193,11 @@ impl Controller for Uet {
         }
     }
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) {
+    fn on_credit(&mut self, _now: Time, credit: &Credit) -> bool {
         if let Some(own) = &mut self.credit {
             own.on_pull(credit.number);
         }
+        false
     }
 
     fn on_sent(&mut self, _now: Time, bytes: Bytes) -> Option<Allowance> {

@@ -84,7 +84,7 @@ fn a_credit_permits_one_packet_and_is_wasted_without_one() {
     let mut flow = Config::read(&json!({})).unwrap().controller(&path);
     assert_eq!(flow.allowance(), Allowance::granted(0));
     let credit = |number| Credit { number, segment: u32::MAX, class: 0 };
-    (1..=3).for_each(|number| flow.on_credit(Time::ZERO, &credit(number)));
+    assert!((1..=3).all(|number| !flow.on_credit(Time::ZERO, &credit(number))));
     assert_eq!(flow.gauges(), [("credits", 2.0), ("wasted_credits", 1.0)]);
     assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 0 });
     assert_eq!(flow.on_sent(Time::ZERO, Bytes(1538)), Some(Allowance::granted(u32::MAX)));
@@ -93,6 +93,22 @@ fn a_credit_permits_one_packet_and_is_wasted_without_one() {
     // A lost packet needs another credit, which names it.
     flow.on_credit(Time::ZERO, &Credit { segment: 0, ..credit(4) });
     assert_eq!(flow.allowance(), Allowance::granted(u32::MAX));
+}
+
+#[test]
+fn a_sender_without_data_for_two_base_rtts_stops_the_credits() {
+    let path = Path::new(Rate::from_gbps(10), Duration::from_micros(10), FORMAT);
+    let path = Path { size: Some(Bytes(1460)), ..path };
+    let mut flow = Config::read(&json!({})).unwrap().controller(&path);
+    let at = |us: u64| Time(us * 1_000_000);
+    let first = Credit { number: 1, segment: u32::MAX, class: 0 };
+    assert!(!flow.on_credit(at(1), &first));
+    flow.on_sent(at(1), Bytes(1538));
+    let mut stops = |us, number| flow.on_credit(at(us), &Credit { number, ..first });
+    let answers = [(20, 2), (21, 3), (22, 4), (40, 5), (41, 6)].map(|(us, i)| stops(us, i));
+    assert_eq!(answers, [false, true, false, false, true]);
+    let request = OutgoingPacket { kind: Kind::Request, ..OUTGOING };
+    assert_eq!(flow.header(&request), Header::Credit { number: 6, class: 0 });
 }
 
 #[test]
@@ -162,4 +178,30 @@ fn credits_name_missing_packets_after_a_timeout_without_data() {
     fixture.data(Time(260_000_000), 5);
     fixture.scheduler.on_arrival(Time(261_000_000), 0, Arrival::Request { number: 0 });
     assert_eq!(named(&mut fixture), (261, 1));
+}
+
+#[test]
+fn a_stopped_flow_gets_only_credits_that_name_missing_packets() {
+    let mut fixture = Fixture::new(json!({ "resend_timeout": "100 us", "initial_rate": 1.0 }));
+    fixture.start(0, 40);
+    let (none, interval) = (u32::MAX, INTERVAL as f64 / 1e6);
+    let sent = [(); 3].map(|()| fixture.credit(1).1.segment);
+    assert_eq!(sent, [none; 3]);
+    fixture.scheduler.on_arrival(Time(4_000_000), 0, Arrival::Request { number: 2 });
+    let missing = |_, from| if from < 2 { from } else { none };
+    let mut credits = Vec::new();
+    while fixture.scheduler.next_timer() < Time(300_000_000) {
+        let now = fixture.scheduler.next_timer();
+        if let Some((_, credit)) = fixture.scheduler.next_credit(now, &missing) {
+            credits.push((now.0 as f64 / 1e6, credit.segment));
+        }
+    }
+    // The second timeout begins when both packets have been named, and has half the rate.
+    let second = 100.0 + 2.0 * interval + 100.0;
+    let expected = [(100.0, 0), (100.0 + interval, 1), (second, 0), (second + 2.0 * interval, 1)];
+    assert_eq!(credits.len(), 4, "{credits:?}");
+    for ((time, segment), (expected_time, expected_segment)) in credits.iter().zip(expected) {
+        assert_eq!(*segment, expected_segment);
+        assert!((time - expected_time).abs() < 0.01, "{credits:?}");
+    }
 }

@@ -49,6 +49,11 @@ impl Sender {
         Bytes(self.bytes(self.scoreboard.unsent()).0.saturating_sub(shorter))
     }
 
+    /// Lets the sender send a request, in answer to a credit.
+    pub fn owe_request(&mut self) {
+        self.credit = CreditState::Due;
+    }
+
     /// Returns a request for credit, and restarts the timer for the next one.
     pub(super) fn request_credit(&mut self, now: Time) -> NextPacket {
         self.credit = CreditState::Requested;
