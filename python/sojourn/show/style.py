@@ -42,7 +42,7 @@ LOOKS = {
     "dcqcn+w": Look(GREEN, "s"),
     "timely+w": Look(RED, "^"),
     "hpcc": Look(ORANGE, "D"),
-    "hpcc pint": Look(YELLOW, "X"),
+    "hpcc pint": Look(PURPLE, "X"),
     "both (hpcc)": Look(ORANGE, "D"),
     "per ack": Look(BLUE, "o"),
     "per rtt": Look(GREEN, "s"),
