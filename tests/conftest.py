@@ -11,6 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from hypothesis import settings
 
+from sojourn import Run, over_seeds, override, sweep
 from sojourn.runs.results import Result
 
 # Tables have the width of a pipe, whatever the terminal in which tests run.
@@ -51,6 +52,29 @@ flows = 200
 sizes = { kind = "fixed", size = "20 KB" }
 """
 
+SMALL = override(SCENARIO, {"workload.flows": 60, "topology.senders": 4})
+"""Scenario of searches, which run it many times."""
+
+BREAKDOWN: dict[str, Any] = {
+    "environment": "paper",
+    "topology": {
+        "kind": "dumbbell",
+        "senders": 3,
+        "receivers": 3,
+        "rate": "1 Gbps",
+        "delay": "5 us",
+    },
+    "transport": "dctcp",
+    "workload": {
+        "kind": "poisson",
+        "load": 0.7,
+        "sizes": {"kind": "uniform", "min": "1 B", "max": "200 KB"},
+        "flows": 200,
+    },
+    "account": True,
+}
+"""Scenario with the FCT breakdown."""
+
 IN_WINDOWS: dict[str, Any] = {
     "topology": {"kind": "fat_tree", "k": 8},
     "workload": {"kind": "permutation", "size": "100 KB"},
@@ -80,6 +104,26 @@ def figure_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def by_figure(names: Iterable[str]) -> list[ParameterSet]:
     """Return parameters for tests of figures; one worker runs all tests of a figure."""
     return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder, the working directory of the test."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files(directory: Path) -> set[str]:
+    """Return the paths of all files in a folder."""
+    return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+
+
+@pytest.fixture(scope="session")
+def breakdowns() -> list[Run]:
+    """Return runs of DCTCP and TIMELY with the same flows, four seeds."""
+    kinds = ("dctcp", "timely")
+    labelled = [({"transport": kind}, BREAKDOWN | {"transport": kind}) for kind in kinds]
+    return sweep(over_seeds(labelled, 4))
 
 
 @pytest.fixture

@@ -16,11 +16,7 @@ from sojourn.figures.figure import SEEDS
 
 SOJOURN = Path(sys.executable).with_name("sojourn")
 
-
-@pytest.fixture(autouse=True)
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("directory")
 
 
 COMPLETIONS = [

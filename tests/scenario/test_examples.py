@@ -11,11 +11,7 @@ from sojourn import cli
 from sojourn.base import paths
 from sojourn.scenario import examples
 
-
-@pytest.fixture(autouse=True)
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("directory")
 
 
 def test_examples_are_listed_with_their_descriptions(capsys: pytest.CaptureFixture[str]) -> None:

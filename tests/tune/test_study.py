@@ -1,12 +1,7 @@
-"""Tests of tuning: objectives, ranges, resumed searches, early stops, Pareto fronts, gains."""
+"""Tests of searches: resumed searches, early stops, Pareto fronts, gains."""
 
-import itertools
 import math
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,134 +13,20 @@ import polars as pl
 import pytest
 
 import sojourn
-from conftest import SCENARIO, make_result
-from sojourn import ScenarioError, cli, metrics, steady, tune
+from conftest import SMALL
+from sojourn import ScenarioError, cli, metrics, tune
 from sojourn.runs.runner import run_many
 from sojourn.tune import objectives, optuna_sampler, ranges, study, tables, trials
 from sojourn.tune.trials import DONE, INVALID, STOPPED, Trial, Tuned
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
-SMALL = sojourn.override(SCENARIO, {"workload.flows": 60, "topology.senders": 4})
 
 GOAL = "mean slowdown"
 
+
 RATES = {"topology.rate": "1 Gbps:100 Gbps:log"}
 """Range with a best end: FCTs are smallest on the fastest link."""
-
-
-@pytest.mark.parametrize(
-    ("text", "metric"),
-    [
-        ("p95 slowdown of <= 100 KB", metrics.slowdown("p95", metrics.Bucket("", up_to=100e3))),
-        ("mean  fct", metrics.fct("mean")),
-        ("max fct of > 10 KB", metrics.fct("max", metrics.Bucket("", above=10e3))),
-        ("p50 fct of 10 KiB to 1 MB", metrics.fct("p50", metrics.Bucket("", 10240, 1e6))),
-        ("mean fct of class poisson", metrics.fct("mean", metrics.Bucket("", of_class="poisson"))),
-        ("utilisation", metrics.utilisation("left->right")),
-        ("utilisation of left->right", metrics.utilisation("left->right")),
-        ("marks", metrics.count("marks")),
-        ("FCT mean", metrics.fct("mean")),
-        ("Slowdown  P95 of <= 100 KB", metrics.slowdown("p95", metrics.Bucket("", up_to=100e3))),
-        ("retransmissions", metrics.count("retransmits")),
-    ],
-)
-def test_a_parsed_measure_equals_the_metric(text: str, metric: metrics.Metric) -> None:
-    result = sojourn.run(SMALL)
-    assert objectives.read(text).metric(result) == metric(result)
-    assert not math.isnan(metric(result).value)
-
-
-@pytest.mark.parametrize("text", ["mean fct", "mean FCT", "FCT mean", "fct  MEAN"])
-def test_a_measure_has_one_name(text: str) -> None:
-    assert objectives.read(text).text == "mean fct"
-
-
-def test_an_unknown_measure_gives_a_list_of_all() -> None:
-    with pytest.raises(ScenarioError) as caught:
-        objectives.read("speed")
-    for word in objectives.WORDS:
-        assert word in str(caught.value)
-
-
-def test_measures_of_long_lived_flows_are_those_of_tables() -> None:
-    workload = {"kind": "long_lived", "class": "bulk"}
-    result = sojourn.run({**SCENARIO, "workload": workload, "time_limit": "2 ms"})
-    for name, value in steady.by_class(result).row(1, named=True).items():
-        if name not in ("class", "flows"):
-            assert objectives.read(f"{name} of class bulk").of(result).value == value
-    assert objectives.constraint("throughput >= 2 Gb/s").bound == 2e9
-    with pytest.raises(ScenarioError, match="the bound must be a rate, such as `10 Gb/s`"):
-        objectives.constraint("throughput >= 2 GB")
-
-
-def test_a_queue_measure_is_of_the_busiest_link_or_of_the_named_link() -> None:
-    result = sojourn.run(SMALL)
-    busiest = metrics.link_counters(result, "left->right")
-    assert objectives.read("max queue").metric(result).value == busiest["queue_max_bytes"] > 0
-    other = objectives.read("max queue of right->left").metric(result).value
-    assert other == metrics.link_counters(result, "right->left")["queue_max_bytes"]
-    with pytest.raises(ScenarioError, match="did you mean `left->right`"):
-        objectives.read("utilisation of left-right").metric(result)
-
-
-@pytest.mark.parametrize(
-    ("text", "bound", "excess"),
-    [
-        ("utilisation >= 0.9", 0.9, 0.1),
-        ("utilisation >= 90 %", 0.9, 0.1),
-        ("p99 fct of <= 100 KB <= 2 ms", 0.002, -0.0012),
-        ("max queue ≤ 1 KB", 1000, -999.2),
-        ("drops <= 0", 0, 0.8),
-    ],
-)
-def test_a_bound_has_the_unit_of_its_measure(text: str, bound: float, excess: float) -> None:
-    constraint = objectives.constraint(text)
-    assert constraint.bound == pytest.approx(bound)
-    value = 0.0008 if constraint.measure.unit == "s" else 0.8
-    assert constraint.excess(value) == pytest.approx(excess)
-
-
-@pytest.mark.parametrize(
-    ("spec", "middle", "value"),
-    [
-        ("0.01:1:log", 0.123456, 0.1235),
-        ("1:100", 7, 7),
-        ("10 KB:200 KB", 133.33333, "133.3 KB"),
-        ("1 us:1 ms:log", 12.3456789, "12.35 us"),
-        ("1 Gbps:10 Gbps", 5.0, "5 Gbps"),
-        ("10 packets:65 packets", 20, "20 packets"),
-        ("none,linux", "linux", "linux"),
-        ("1,2.5", "2.5", 2.5),
-        ("1:3:1", "2", 2),
-        ("10 KB:30 KB:10 KB", "20 KB", "20 KB"),
-    ],
-)
-def test_values_of_a_range_convert_to_the_scenario_and_back(
-    spec: str, middle: Any, value: Any
-) -> None:
-    parameter = ranges.read("some.field", spec)
-    assert parameter.value(middle) == value
-    assert parameter.value(parameter.place(value)) == value
-    assert [parameter.value(parameter.place(end)) for end in parameter.ends()] == list(
-        parameter.ends()
-    )
-    assert parameter.place("none of these") is None
-
-
-def test_a_range_has_units_as_results_print_them() -> None:
-    delays = ranges.read("topology.delay", "1 µs:0.01 ms")
-    assert delays.place("2 us") == pytest.approx(2)
-    rates = ranges.read("topology.rate", "500 Mb/s:10 Gb/s")
-    assert rates.place("1 Gbps") == pytest.approx(1000)
-
-
-def test_a_range_converts_units_and_rejects_values_outside() -> None:
-    parameter = ranges.read("queue.threshold", "10 KB:1 MB")
-    assert parameter.place("0.5 MB") == pytest.approx(500)
-    assert parameter.place("65536 B") == pytest.approx(65.536)
-    for outside in ("2 MB", "9 KB", "20 us", 20, "none", True):
-        assert parameter.place(outside) is None
 
 
 @pytest.mark.parametrize(
@@ -579,165 +460,3 @@ def test_the_default_queue_of_a_transport_can_be_tuned() -> None:
     assert tuned.changes(tuned.done[0]) == {}
     assert tuned.changes(tuned.done[1])["queue.kind"] == "ecn_threshold"
     assert tuned.done[0].at["queue.threshold"] == "none"
-
-
-CONTROLLER = '''
-import sojourn
-
-class Fixed(sojourn.Controller):
-    packets: int = 2
-    """Packets in flight."""
-
-    def on_start(self, path):
-        self.window = self.packets * path.payload_bytes
-
-    def allowance(self):
-        return self.window
-'''
-
-
-def test_the_command_tunes_a_controller_in_python_and_writes_the_best(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "fixed.py").write_text(CONTROLLER, encoding="utf-8")
-    file, out = tmp_path / "own.toml", tmp_path / "out" / "deep"
-    file.write_text(
-        "# Example.\n"
-        'transport = "fixed.py:Fixed" # mine\n'
-        "[topology]\nkind = 'dumbbell'\nsenders = 2\n"
-        "[workload]\nkind = 'poisson'\nload = 0.2\nflows = 20\n"
-        "sizes = { kind = 'fixed', size = '50 KB' }\n",
-        encoding="utf-8",
-    )
-    command = ["tune", str(file), "--parameter", "transport.packets=1:64:log", "--trials", "4"]
-    command += ["--minimise", "mean fct", "--subject-to", "drops <= 1000", "--out", str(out)]
-    assert cli.invoke([*command, "--seeds", "1"]) == 0
-    printed = capsys.readouterr()
-    assert "own.toml: 4 of 4 trials, mean fct " in printed.err
-    row = pl.read_parquet(out / "trials.parquet").sort("mean fct").row(0, named=True)
-    packets = int(row["transport.packets"])
-    assert packets > 2
-    assert re.search(rf"trial {row['trial']} on 5 fresh seeds: mean fct .*; better\)", printed.out)
-    best = (out / "best.toml").read_text(encoding="utf-8")
-    assert best.startswith("# Example.\n")
-    scenario = sojourn.read(out / "best.toml")
-    assert scenario["transport"]["parameters"] == {"packets": packets}
-    assert sojourn.run(scenario).flows["fct_s"].null_count() == 0
-    for name in ("tune.svg", "tune.png"):
-        assert (out / name).stat().st_size > 1000
-
-
-def test_a_part_of_a_mixed_workload_is_tuned_and_written(tmp_path: Path) -> None:
-    file, out = tmp_path / "mixed.toml", tmp_path / "out"
-    text = (
-        "transport = 'dctcp'\ntopology = { kind = 'star', hosts = 4 }\n"
-        "[workload]\nkind = 'mixed'\n"
-        "[[workload.parts]] # background\nkind = 'permutation'\nsize = '50 KB'\n"
-        "[[workload.parts]]\nkind = 'incast'\nfan_in = 2\nsize = '50 KB' # each\n"
-        "interval = '1 ms'\nevents = 3\n"
-    )
-    file.write_text(text, encoding="utf-8")
-    command = ["tune", str(file), "--parameter", "workload.incast.size=5 KB,50 KB"]
-    command += ["--minimise", "mean fct of class incast", "--trials", "6", "--out", str(out)]
-    assert cli.invoke([*command, "--seeds", "1", "--at-once", "100000"]) == 0
-    assert pl.read_parquet(out / "trials.parquet")["workload.parts.1.size"][0] == "50 KB"
-    best = (out / "best.toml").read_text(encoding="utf-8")
-    # Comments and the format of other values remain.
-    assert best == text.replace("size = '50 KB' # each", 'size = "5 KB" # each')
-
-
-def test_one_of_several_schemes_is_tuned_and_written(tmp_path: Path) -> None:
-    file, out = tmp_path / "two.toml", tmp_path / "out"
-    text = (
-        "transport = 'dctcp'\ntopology = { kind = 'star', hosts = 3 }\n"
-        "[workload] # all to one\nkind = 'incast'\nfan_in = 2\nsize = '90 KB'\n"
-        "interval = '1 ms'\nevents = 3\n"
-    )
-    schemes = "[schemes.deep]\n[schemes.pfc]\nswitch.pause = {}\ntransport = 'timely'\n"
-    file.write_text(text + schemes, encoding="utf-8")
-    command = ["tune", str(file), "--parameter", "workload.size=5 KB,6 KB", "--trials", "3"]
-    command += ["--minimise", "mean fct", "--seeds", "1", "--out", str(out)]
-    assert cli.invoke(command) == 2
-    assert cli.invoke([*command, "--scheme", "pfc"]) == 0
-    best = (out / "best.toml").read_text(encoding="utf-8")
-    assert "# all to one" in best
-    read = sojourn.read(out / "best.toml")
-    assert "schemes" not in read
-    assert read["transport"] == "timely"
-    assert read["workload"]["size"] in {"5 KB", "6 KB"}
-    assert read["environment"] == "lossless_datacentre"
-
-
-def test_a_killed_command_resumes(
-    scenario_file: Path, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
-    arguments += [
-        "--minimise",
-        "mean fct",
-        "--trials",
-        "16",
-        "--seeds",
-        "1",
-        "--at-once",
-        "2",
-        "--out",
-    ]
-    killed, reference = scenario_file.parent / "killed", scenario_file.parent / "reference"
-    journal = killed / "trials.journal"
-    command = [sys.executable, "-m", "sojourn", *arguments, str(killed)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if journal.exists() and journal.read_bytes().count(b"\n") > 4:
-            process.kill()
-        time.sleep(0.01)
-    assert process.wait() == -signal.SIGKILL, "the search finished before it was killed"
-    before = len(list(cache.glob("*/summary.json")))
-    assert cli.invoke([*arguments, str(killed)]) == 0
-    assert "of 16 trials" in capsys.readouterr().err
-    after = len(list(cache.glob("*/summary.json")))
-    assert cli.invoke([*arguments, str(reference)]) == 0
-    # The uninterrupted search finds all of its runs in the cache.
-    assert 0 < before < after == len(list(cache.glob("*/summary.json")))
-    resumed, expected = (pl.read_parquet(out / "trials.parquet") for out in (killed, reference))
-    assert resumed.equals(expected)
-
-
-def test_the_command_prints_a_pareto_front(
-    scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    command = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
-    command += ["--parameter", "transport.reliability.timestamps=true,false"]
-    command += ["--minimise", "mean fct", "--maximise", "utilisation", "--trials", "21"]
-    assert cli.invoke([*command, "--seeds", "1", "--out", str(out)]) == 0
-    printed = capsys.readouterr().out
-    table = pl.read_parquet(out / "trials.parquet")
-    assert table.height == 21
-    fastest = table.sort("mean fct")["trial"][0]
-    busiest = table.sort("utilisation")["trial"][-1]
-    names = {file.name for file in out.glob("best-*.toml")}
-    for number in {fastest, busiest} - {0}:
-        assert f"trial {number} on 5 fresh seeds: mean fct" in printed
-        assert f"best-{number}.toml" in names
-    numbers = [int(number) for number in re.findall(r"^trial (\d+) on", printed, re.MULTILINE)]
-    times = dict(zip(table["trial"], table["mean fct"], strict=True))
-    assert all(times[first] <= times[second] for first, second in itertools.pairwise(numbers))
-
-
-def test_a_percentile_of_too_few_flows_is_no_objective() -> None:
-    # 60 flows have no p99.
-    space = {"transport.gain": "0.1:0.9"}
-    with pytest.raises(ScenarioError, match="p99 fct: the scenario gives no value"):
-        tune.search(SMALL, space, minimise="p99 fct", trials=1, seeds=1)
-    tuned = tune.search(SMALL, space, minimise="p95 fct", trials=1, seeds=1)
-    assert tuned.done[0].ended == DONE
-
-
-def test_unfinished_flows_mark_values_as_lower_bounds() -> None:
-    measure = objectives.read("p50 fct").metric(make_result([1.0, None, None], simulated_s=5.0))
-    assert measure.at_least
-    cut = sojourn.override(SMALL, {"time_limit": "30 us"})
-    tuned = tune.search(cut, {"transport.gain": "0.1:0.9"}, minimise="max fct", trials=1, seeds=1)
-    assert tuned.done[0].at_least
