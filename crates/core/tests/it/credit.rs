@@ -299,3 +299,29 @@ fn unbounded_flows_are_granted_too() {
         assert!(delivered.iter().sum::<u64>() > 2_000_000, "{kind}: {delivered:?}");
     }
 }
+
+#[test]
+fn a_host_serves_its_flows_although_others_end_with_a_duplicate_in_its_paused_port() {
+    // Every host sends three flows over a tenth of its rate. Requests after 200 us name data that waits in
+    // the paused port, and is sent again.
+    let rows: Vec<_> =
+        (0..30).map(|i| (f64::from(i) * 1e-6, i % 10, 10 + i / 10 % 2, 20_000)).collect();
+    let results = run(&json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 10, "receivers": 2, "rate": "10 Gbps",
+            "bottleneck_rate": "1 Gbps",
+        },
+        "transport": {
+            "kind": "ndp", "reliability": { "initial_rto": "200 us", "min_rto": "200 us" },
+        },
+        "queue": "drop_tail",
+        "switch": { "shared_buffer": "120 KB", "pause": { "headroom": "6 KB" } },
+        "workload": flows(&rows),
+        "time_limit": "1 s",
+    }));
+    let names = ["drops", "unfinished"];
+    assert_eq!(names.map(|name| count(&results, name)), [0, 0]);
+    assert!(["pauses", "retransmits"].iter().all(|name| count(&results, name) > 0));
+    let last = results.flows.fct_s.iter().fold(0.0, |a: f64, b| a.max(*b));
+    assert!(last < 1.5 * 600_000.0 * 8e-9, "{last} s, not much longer than the bottleneck takes");
+}
