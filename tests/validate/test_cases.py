@@ -207,7 +207,11 @@ def fail_if_an_invalid_folder_runs(
         ("[0, 0.001]", "[0.001, 0.002]", "listed.sharing: measured_s: no flow arrives from 0.001"),
         ("small = 0.1", "smal = 0.1", "within.mean: unknown bin `smal`; did you mean `small`?"),
         ("within.mean", "within.median", "must be 'mean', 'p95' or 'p99'"),
-        ("within.mean", "factor.drops = 2\nwithin.mean", "must be 'timeouts' or 'retransmits'"),
+        (
+            "within.mean",
+            "factor.drops = 2\nwithin.mean",
+            "must be 'timeouts', 'retransmits' or 'pauses'",
+        ),
         ("within.mean", "factor.timeouts = 0.5\nwithin.mean", "must be greater than or equal to 1"),
         ("within.mean", "repeats = []\nwithin.mean", "`repeats` must be one or more tables"),
         ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: only one is allowed"),

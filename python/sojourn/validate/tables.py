@@ -7,6 +7,15 @@ from typing import Any
 from sojourn.show.table import Table
 from sojourn.validate.replay import Outcome, difference_text
 
+QUEUE_STATISTICS = {
+    "mean_kb": "mean",
+    "p95_kb": "p95",
+    "p99_kb": "p99",
+    "p999_kb": "p99.9",
+    "max_kb": "maximum",
+}
+"""Titles of the columns of `queues.csv`."""
+
 
 def all_tables(outcomes: Sequence[Outcome], columns: int) -> list[Table]:
     """Return all tables; tables by size, period or ports have at most `columns` runs."""
@@ -106,8 +115,6 @@ def _share_cell(row: Mapping[str, Any] | None) -> str:
 
 def queue_rows(outcomes: Sequence[Outcome], columns: int) -> list[Table]:
     """Return tables of the queues of each group of ports, with at most `columns` runs each."""
-    titles = {"mean_kb": "mean", "p95_kb": "p95", "p99_kb": "p99", "p999_kb": "p99.9"}
-    titles["max_kb"] = "maximum"
     tables = []
     for case in by_case([outcome for outcome in outcomes if not outcome.queues.is_empty()]):
         for first in range(0, len(case), columns):
@@ -117,7 +124,7 @@ def queue_rows(outcomes: Sequence[Outcome], columns: int) -> list[Table]:
             rows = [
                 [group, title, *(_queue_cell(run_queues.get(group), name) for run_queues in queues)]
                 for group in groups
-                for name, title in titles.items()
+                for name, title in QUEUE_STATISTICS.items()
             ]
             heads = ["ports", "", *(run.replay.settings.label for run in runs)]
             tables.append(Table(f"{case[0].replay.settings.title}: queues, KB", heads, rows))
