@@ -101,7 +101,7 @@ def test_differences_of_one_seed_have_intervals_by_batches(breakdowns: list[sojo
 
 
 def test_different_flows_are_compared_by_means_without_intervals() -> None:
-    sizes = BREAKDOWN | {"workload": {**BREAKDOWN["workload"], "flows": 60}}  # type: ignore[dict-item]
+    sizes = BREAKDOWN | {"workload": {**BREAKDOWN["workload"], "flows": 60}}
     labelled = [
         ({"load": load}, sojourn.override(sizes, {"workload.load": load})) for load in (0.3, 0.7)
     ]

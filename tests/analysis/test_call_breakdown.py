@@ -49,7 +49,7 @@ def test_server_time_of_a_storage_server_is_the_device_time() -> None:
         "device_time": "100 us",
         "pattern": {"outstanding": 1, "calls": 600},
     }
-    one_client = {"topology": {**BREAKDOWN["topology"], "senders": 1}}  # type: ignore[dict-item]
+    one_client = {"topology": {**BREAKDOWN["topology"], "senders": 1}}
     result = sojourn.run(BREAKDOWN | one_client | {"workload": workload})
     answered = accounts.of_calls(result)
     assert set(answered["kind"]) == {"read", "write"}
@@ -60,8 +60,8 @@ def test_server_time_of_a_storage_server_is_the_device_time() -> None:
 
 
 def test_calls_of_mixed_workloads_have_parts_and_unanswered_calls_are_excluded() -> None:
-    poisson = {**BREAKDOWN["workload"], "load": 0.1, "flows": 20}  # type: ignore[dict-item]
-    parts = [RPC["workload"], poisson, {**RPC["workload"], "class": "other"}]  # type: ignore[dict-item]
+    poisson = {**BREAKDOWN["workload"], "load": 0.1, "flows": 20}
+    parts = [RPC["workload"], poisson, {**RPC["workload"], "class": "other"}]
     mixed = {"workload": {"kind": "mixed", "parts": parts}, "time_limit": "10 ms"}
     result = sojourn.run(RPC | mixed)
     answered = accounts.of_calls(result)
@@ -73,7 +73,7 @@ def test_calls_of_mixed_workloads_have_parts_and_unanswered_calls_are_excluded()
 
 
 def test_a_server_without_service_time_takes_no_time() -> None:
-    workload = {**RPC["workload"], "service": "0 s"}  # type: ignore[dict-item]
+    workload = {**RPC["workload"], "service": "0 s"}
     assert set(accounts.of_calls(sojourn.run(RPC | {"workload": workload}))["server"]) == {0.0}
 
 
