@@ -28,14 +28,15 @@ TRIGGERS = {
 LOSS_TRIGGERS = {"gap": "reordering_threshold", "timeout": "pto_expired"}
 """Triggers of detected losses, by `because` of the retransmission."""
 
-METRICS = {
-    "window_bytes": ("congestion_window", 1),
-    "in_flight_bytes": ("bytes_in_flight", 1),
-    "rate_bps": ("pacing_rate", 1),
-    "smoothed_rtt_s": ("smoothed_rtt", 1000),
-    "min_rtt_s": ("min_rtt", 1000),
+INTEGERS = {
+    "window_bytes": "congestion_window",
+    "in_flight_bytes": "bytes_in_flight",
+    "rate_bps": "pacing_rate",
 }
-"""Names of gauges in qlog, and factors to its units (milliseconds)."""
+"""Names in qlog of gauges that are integers there."""
+
+RTTS = {"smoothed_rtt_s": "smoothed_rtt", "min_rtt_s": "min_rtt"}
+"""Names in qlog of RTTs, which are in milliseconds there."""
 
 MAX_RANGES = 32
 """Number of ranges in an ACK, the latest (RFC 9000 §13.2.3 permits a limit)."""
@@ -55,7 +56,7 @@ def write(result: Result, path: Path, flow: int) -> list[str]:
         "vantage_point": {"type": "client", "name": f"host {packets['source'][0]}"},
         "title": f"flow {flow}",
         "description": "; ".join(notes),
-        "common_fields": {"group_id": str(flow), "time_format": "relative", "reference_time": 0},
+        "common_fields": {"group_id": str(flow), "time_format": "relative", "reference_time": 0.0},
         "events": [
             {"time": time_ps / 1e9, "name": name, "data": data} for time_ps, _, name, data in events
         ],
@@ -127,8 +128,9 @@ def _insert(ranges: list[list[int]], number: int) -> None:
 
 def _metrics(gauges: pl.DataFrame) -> Iterator[Event]:
     """Return an event for each time at which gauges changed."""
-    known = gauges.filter(pl.col("gauge").is_in(list(METRICS))).sort("time_ps")
+    known = gauges.filter(pl.col("gauge").is_in([*INTEGERS, *RTTS])).sort("time_ps")
     for (time_ps,), changes in known.group_by("time_ps", maintain_order=True):
-        values = zip(changes["gauge"], changes["value"], strict=True)
-        data = {METRICS[gauge][0]: value * METRICS[gauge][1] for gauge, value in values}
+        values = dict(zip(changes["gauge"], changes["value"], strict=True))
+        data = {INTEGERS[gauge]: round(values[gauge]) for gauge in values if gauge in INTEGERS}
+        data |= {RTTS[gauge]: 1000 * values[gauge] for gauge in values if gauge in RTTS}
         yield int(time_ps), 3, "recovery:metrics_updated", data
