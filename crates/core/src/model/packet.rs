@@ -30,6 +30,8 @@ pub enum Kind {
     ProbeAck,
     /// Requests credit from the receiving host, without payload.
     Request,
+    /// Requests an ACK, without payload, from behind the data in queues (SLEEK).
+    LossProbe,
     /// Permits the sender to send data ([`Header::Credit`]).
     Credit,
     /// Acknowledges data.
@@ -54,9 +56,14 @@ pub enum Kind {
 
 impl Kind {
     /// Returns true for a control packet, which PFC never pauses and strict priority serves first. A trimmed
-    /// packet counts as data.
+    /// packet counts as data, and a loss probe, which measures the delay of data.
     pub fn is_control(self) -> bool {
-        !matches!(self, Self::Data | Self::Datagram | Self::Trimmed)
+        !matches!(self, Self::Data | Self::Datagram | Self::Trimmed | Self::LossProbe)
+    }
+
+    /// Returns true if the flow may wait for the departure of such a packet from its host.
+    pub fn is_awaited(self) -> bool {
+        !self.is_control() && self != Self::LossProbe
     }
 
     /// Returns true for a packet on the reverse path.

@@ -63,7 +63,7 @@ impl Network {
             self.ports[link as usize].on_drop(packet);
         }
         self.release(packet, link, scheduler);
-        if self.is_awaited && self.from_host[link as usize] && !packet.kind.is_control() {
+        if self.is_awaited && self.from_host[link as usize] && packet.kind.is_awaited() {
             let (flow, ends) = (packet.flow, scheduler.now());
             self.outbox.departures.push(Departure { flow, ends });
         }

@@ -146,7 +146,7 @@ impl Simulation<'_> {
             Kind::Return => self.on_return_datagram(packet, slot),
             Kind::Fin => self.on_fin(slot),
             Kind::Trimmed => self.on_trimmed(packet, slot),
-            Kind::Request => self.on_request(packet, slot),
+            Kind::Request | Kind::LossProbe => self.on_request(packet, slot),
             Kind::Syn => self.echo(packet, slot, Kind::SynAck),
             Kind::Probe => self.echo(packet, slot, Kind::ProbeAck),
             Kind::Returned => self.on_returned(packet, slot),

@@ -4,6 +4,7 @@ use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::host_clock::Stamps;
 use crate::model::packet::{Format, Header, Kind};
 use crate::model::telemetry::TelemetryStack;
+use crate::transport::recovery::sleek;
 
 /// Properties of a flow and its path that are known when the flow starts.
 #[derive(Clone, Debug)]
@@ -163,6 +164,12 @@ pub trait Controller: Send {
 
     /// Returns how much may be sent.
     fn allowance(&self) -> Allowance;
+
+    /// Returns the bounds by which losses are detected; called only with
+    /// [`Mechanism::sleek`](super::Mechanism::sleek).
+    fn loss_bounds(&self) -> Option<sleek::Bounds> {
+        None
+    }
 
     /// Returns the header for routers and queues of a packet to send; called only with
     /// [`Mechanism::signalling`](super::Mechanism::signalling).

@@ -30,6 +30,10 @@ pub struct Mechanism {
     /// Turns of flows at their host's port, which gets one packet at a time; none if flows put packets into
     /// its queue.
     pub turns: Option<TurnOrder>,
+    /// True if the number of segments beyond a gap and probes reveal losses, and not NACKs ([`Sleek`]).
+    ///
+    /// [`Sleek`]: super::recovery::sleek::Sleek
+    pub sleek: bool,
     /// True if the controller sends probe trains ([`Controller::next_train_packet`]).
     ///
     /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
@@ -171,6 +175,7 @@ impl Mechanism {
             signalling: Signalling::None,
             credit: CreditUse::None,
             turns: None,
+            sleek: false,
             sends_trains: false,
             flow_limit: None,
             returns_entropy: false,

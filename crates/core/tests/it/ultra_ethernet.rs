@@ -129,6 +129,61 @@ fn an_incast_has_the_same_results_with_all_engines() {
 }
 
 #[test]
+fn without_trimming_an_incast_has_the_same_results_with_all_engines() {
+    let rows: Vec<_> = (0..40).map(|flow| (0.0, 16 + 2 * flow, 0, 300_000)).collect();
+    let transport = json!({ "trimming": false });
+    for queue in [
+        json!({ "kind": "composite", "capacity": "20 packets", "trimming": false }),
+        json!({ "kind": "drop_tail", "capacity": "20 packets" }),
+    ] {
+        let changes = json!({ "transport": transport, "queue": queue });
+        let summary = run_with_all_engines(&with(&fat_tree("nscc", &rows), changes));
+        assert_eq!(summary["counts"]["unfinished"], 0);
+        assert!(summary["counts"]["drops"].as_u64() > Some(1000));
+    }
+}
+
+#[test]
+fn without_trimming_losses_of_an_incast_wait_for_no_timeout() {
+    // 32 windows of 1.5 BDP overflow the queue of 5 BDP.
+    let rows: Vec<_> = (0..32).map(|flow| (0.0, 16 + 3 * flow, 0, 64 * 4096)).collect();
+    let timeout = json!({ "fixed_rto": "10 ms" });
+    let changes = json!({ "transport": { "trimming": false, "reliability": timeout } });
+    let results = run(&with(&fat_tree("nscc", &rows), changes));
+    let last = fcts(&results).into_iter().fold(0.0, f64::max);
+    let ideal = 32.0 * 64.0 * 0.3328;
+    assert!(count(&results, "drops") > 0);
+    assert_eq!(count(&results, "timeouts"), 0);
+    assert!(last < 1.3 * ideal, "{last}, ideal {ideal}");
+}
+
+#[test]
+fn a_probe_reveals_the_loss_of_the_last_packets() {
+    const PACKET: f64 = 0.3328;
+    const HEADER: f64 = 0.005_12;
+    let results = run(&json!({
+        "environment": "paper",
+        "topology": {
+            "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "100 Gbps", "delay": "1 us",
+            "losses": { "name": "losses.csv", "text": "flow,segment,time\n0,7,1\n0,8,1\n" },
+        },
+        "packet": { "payload": "4096 B", "header": "64 B", "ack": "64 B" },
+        "transport": { "kind": "uet", "trimming": false },
+        "workload": flows(&[(0.0, 0, 1, 8 * 4096)]),
+        "time_limit": "10 ms",
+    }));
+    // Three links of 1 us. The ACK of packets 2 to 5 is the last one. A base RTT and the target, as much
+    // again, later a probe follows; its answer shows that packets 7 and 8 are lost.
+    let base_rtt = 3.0 * (PACKET + HEADER) + 6.0;
+    let last_ack = 5.0 * PACKET + 2.0 * PACKET + 3.0 + 3.0 * HEADER + 3.0;
+    let answer = last_ack + 2.0 * base_rtt + 6.0 * HEADER + 6.0;
+    let expected = answer + 2.0 * PACKET + 2.0 * PACKET + 3.0;
+    let fct = fcts(&results)[0];
+    assert!((fct - expected).abs() < 1e-6, "{fct}, not {expected}");
+    assert_eq!((count(&results, "retransmits"), count(&results, "timeouts")), (2, 0));
+}
+
+#[test]
 fn the_last_packet_of_a_small_flow_requests_its_credit() {
     // The host of the small flow also sends two large ones, which share what it requests.
     let mut rows = vec![(0.0, 16, 32, 10_000_000), (0.0, 20, 32, 10_000_000)];

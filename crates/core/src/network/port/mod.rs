@@ -361,9 +361,9 @@ impl Port {
         }
         let transmission = self.start_next(now, rejects)?;
         let &mut packet = self.transmitter.last()?;
-        let (is_data, is_in_line) =
-            (!packet.kind.is_control(), !self.control.includes(packet.kind));
-        let is_reported = self.service.on_start(is_data, is_in_line);
+        let (is_awaited, is_in_line) =
+            (packet.kind.is_awaited(), !self.control.includes(packet.kind));
+        let is_reported = self.service.on_start(is_awaited, is_in_line);
         let packet = Packet { next_hop: packet.next_hop - 1, ..packet };
         Some((packet, Transmission { is_reported, ..transmission }))
     }

@@ -147,10 +147,10 @@ impl Service {
     /// Handles the start of a transmission by [`serve`](super::Port::serve). Returns true if the
     /// departure must be reported to its flow. Control packets may wait in the queue of data
     /// (`is_in_line`).
-    pub fn on_start(&mut self, is_data: bool, is_in_line: bool) -> bool {
+    pub fn on_start(&mut self, is_awaited: bool, is_in_line: bool) -> bool {
         let is_predicted = self.predicted > 0;
         self.predicted -= u32::from(is_in_line && is_predicted);
-        self.report != DepartureReport::None && is_data && !is_predicted
+        self.report != DepartureReport::None && is_awaited && !is_predicted
     }
 
     /// Returns true if the port is to be called when the transmitter is free, because a packet

@@ -117,6 +117,10 @@ impl SenderEnd {
         let number = self.number;
         match output {
             NextPacket::Syn => format.control(Kind::Syn, number, now),
+            NextPacket::Request if mechanism.sleek => Packet {
+                flags: Flags::NONE.with_if(Flags::ECN_CAPABLE, mechanism.ecn_capable),
+                ..format.control(Kind::LossProbe, number, now)
+            },
             NextPacket::Request => format.control(Kind::Request, number, now),
             // A probe requests the first unacknowledged segment.
             NextPacket::RouterProbe => Packet {
@@ -371,7 +375,7 @@ impl Simulation<'_> {
                 packet = self.network.collect_telemetry(packet);
             }
             if let Some(entropy) = entropy
-                && matches!(packet.kind, Kind::Data | Kind::Request)
+                && matches!(packet.kind, Kind::Data | Kind::Request | Kind::LossProbe)
             {
                 packet = packet.with_entropy(entropy, 0);
             }

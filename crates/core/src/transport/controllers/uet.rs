@@ -12,7 +12,7 @@ use super::{
     Ack, Allowance, CongestionSignal, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
     Loss, Mechanism, OutgoingPacket, Path, Reliability, Signalling, Transport,
 };
-use crate::base::schema::{defaults, positive, positive_fraction, positive_if_given};
+use crate::base::schema::{Problem, defaults, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Header};
 use crate::queueing::Capacity;
@@ -20,6 +20,7 @@ use crate::queueing::disciplines::{self, composite};
 use crate::transport::TrimmedAt;
 use crate::transport::blocks::uet::nscc::{Nscc, Scale};
 use crate::transport::blocks::uet::rccc::{PullPacer, SenderCredit};
+use crate::transport::recovery::sleek::Bounds;
 
 crate::choices! {
     /// Congestion control of Ultra Ethernet Transport.
@@ -39,10 +40,15 @@ crate::parameters! {
     pub struct Config {
         /// Congestion control: window, credits or both.
         pub control: Control = Control::Nscc;
+        /// If true, switches trim packets that do not fit, and packets that a queue drops wait for timeouts.
+        /// If false, switches drop packets, and segments beyond a gap and probes reveal losses (SLEEK of
+        /// uet-htsim); needs `control = "nscc"`.
+        pub trimming: bool = true;
         /// RTT from which window and constants follow; none for that of a full packet and its ACK on the
         /// longest path of the network.
         pub base_rtt: Option<Duration> = None, where positive_if_given;
-        /// Queueing delay that the window aims at; none for three quarters of the base RTT.
+        /// Queueing delay that the window aims at; none for three quarters of the base RTT, or without
+        /// trimming for all of it.
         pub target_delay: Option<Duration> = None, where positive_if_given;
         /// Rate of credits, as a share of the line rate of the receiving host.
         pub credit_rate: f64 = 0.99, where positive_fraction;
@@ -62,6 +68,12 @@ crate::parameters! {
             ..Reliability::selective_repeat()
         };
     }
+    check |uet| {
+        if !uet.trimming && uet.control != Control::Nscc {
+            return Err(Problem::new("trimming", "false needs control = \"nscc\""));
+        }
+        Ok(())
+    }
 }
 
 impl Config {
@@ -74,10 +86,11 @@ impl Config {
     /// Returns the network and packets of flows.
     fn scale(&self, line_rate: Rate, longest_rtt: Duration, format: &Format) -> Scale {
         let base_rtt = self.base_rtt.unwrap_or(longest_rtt);
+        let default = if self.trimming { base_rtt * 3 / 4 } else { base_rtt };
         Scale {
             line_rate,
             base_rtt,
-            target_delay: self.target_delay.unwrap_or(base_rtt * 3 / 4),
+            target_delay: self.target_delay.unwrap_or(default),
             payload: format.payload,
             packet: format.full(),
         }
@@ -92,6 +105,7 @@ impl Transport for Config {
             nscc: (self.control != Control::Rccc).then(|| Nscc::new(scale)),
             credit: (self.control != Control::Nscc).then(|| SenderCredit::new(most, scale.packet)),
             format: path.format.clone(),
+            measures_probes: !self.trimming,
         })
     }
 
@@ -100,6 +114,7 @@ impl Transport for Config {
         Mechanism {
             signalling: if has_credit { Signalling::Header } else { Signalling::None },
             credit: if has_credit { CreditUse::WithAcks } else { CreditUse::None },
+            sleek: !self.trimming,
             ..Mechanism::coalesced(&self.reliability, self.ack_bytes)
         }
     }
@@ -121,11 +136,14 @@ impl Transport for Config {
         true
     }
 
-    /// UEC 1.0 §3.6.17: trimming above a BDP, and marks between 0.2 and 0.8 BDP.
+    /// UEC 1.0 §3.6.17: trimming above a BDP, or drops above 2 to 5 BDP (htsim: 5), and marks between 0.2 and
+    /// 0.8 BDP.
     fn queue(&self) -> disciplines::Config {
+        let capacity = if self.trimming { 1.0 } else { 5.0 };
         disciplines::Config::composite(composite::Config {
-            capacity: Some(Capacity::Product(1.0)),
-            header_capacity: Some(Capacity::Product(2.0)),
+            trimming: self.trimming,
+            capacity: Some(Capacity::Product(capacity)),
+            header_capacity: Some(Capacity::Product(2.0 * capacity)),
             // UEC 1.0 §3.6.17: at most half. With all headers before data (htsim), a few flows fill a link a
             // tenth as fast as their hosts with headers: each returns as a NACK and sends its packet again.
             header_share: Some(1),
@@ -142,6 +160,8 @@ struct Uet {
     nscc: Option<Nscc>,
     credit: Option<SenderCredit>,
     format: Format,
+    /// True if probes wait in the queues of data, so that their RTTs are samples.
+    measures_probes: bool,
 }
 
 impl Uet {
@@ -176,7 +196,9 @@ impl Controller for Uet {
                 nscc.on_nack(now, rtt, packet, in_flight + packet, is_blameless);
             }
             (Some(nscc), None) => {
-                let sample = (!ack.is_probe_ack).then_some(rtt);
+                // A probe is faster than full packets, but does not lower the base RTT.
+                let probe_rtt = self.measures_probes.then(|| rtt.max(nscc.base_rtt()));
+                let sample = if ack.is_probe_ack { probe_rtt } else { Some(rtt) };
                 nscc.on_ack(now, sample, marked, acknowledged, in_flight);
             }
             (None, _) => {}
@@ -211,6 +233,10 @@ impl Controller for Uet {
             window: self.window(),
             ..Allowance::granted(if may_send { u32::MAX } else { 0 })
         }
+    }
+
+    fn loss_bounds(&self) -> Option<Bounds> {
+        self.nscc.as_ref().map(Nscc::loss_bounds)
     }
 
     fn header(&self, outgoing: &OutgoingPacket) -> Header {

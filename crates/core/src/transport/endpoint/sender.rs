@@ -24,6 +24,7 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{AckOptions, Flags, Format, Header, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::{AckOutcome, Scoreboard};
+use crate::transport::recovery::sleek::Sleek;
 use crate::transport::recovery::spurious::SpuriousLoss;
 use crate::transport::recovery::tail_loss_probe::TailLossProbe;
 use crate::transport::{
@@ -105,6 +106,8 @@ pub struct Sender {
     rto_start: Time,
     /// Tail loss probes, if enabled. Boxed, since most flows have none.
     tail_probe: Option<Box<TailLossProbe>>,
+    /// Loss probes of SLEEK, if enabled. Boxed, since most flows have none.
+    sleek: Option<Box<Sleek>>,
     /// Proportional rate reduction, while one is in progress.
     rate_reduction: Option<ProportionalRateReduction>,
     /// Detection of spurious losses, if enabled. Boxed, since most flows have none.
@@ -173,6 +176,7 @@ impl Sender {
             tail_probe: reliability
                 .tail_probe
                 .map(|delay| Box::new(TailLossProbe::new(delay, reliability.timer_tick))),
+            sleek: mechanism.sleek.then(|| Box::new(Sleek::unarmed())),
             rate_reduction: None,
             spurious_loss: reliability.undo.then(|| Box::new(SpuriousLoss::new(reliability.frto))),
             unreported_losses: 0,
@@ -466,6 +470,11 @@ impl Sender {
         };
         let has_last = outcome.has_last && delivered > 0;
         let bytes = self.delivered_payload(AckOutcome { delivered, has_last, ..outcome });
+        let is_probe_ack = match packet.kind {
+            Kind::ProbeAck => true,
+            Kind::Ack => is_reported && packet.flags.has(Flags::ANSWERS_REQUEST),
+            _ => false,
+        };
         controller.on_ack(&Ack {
             now,
             bytes,
@@ -475,8 +484,7 @@ impl Sender {
             marked,
             feedback: header.feedback(),
             sent_at: packet.sent_at,
-            is_probe_ack: packet.kind == Kind::ProbeAck
-                || is_reported && packet.flags.has(Flags::ANSWERS_REQUEST),
+            is_probe_ack,
             cumulative: self.scoreboard.cumulative(),
             next: self.scoreboard.highest(),
             is_recovering: self.scoreboard.is_recovering() || self.rate_reduction.is_some(),
@@ -485,6 +493,9 @@ impl Sender {
             in_flight: self.bytes(self.scoreboard.in_flight()),
             used_window: self.window_use.and_then(|window_use| window_use.used(self.full_payload)),
         });
+        if self.sleek.is_some() {
+            self.detect_losses_by_count(now, rtt, is_probe_ack, controller);
+        }
         if self.scoreboard.prefers_new() && self.candidate(controller.allowance()).is_none() {
             self.confirm_timeout();
         }

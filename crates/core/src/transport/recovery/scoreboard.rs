@@ -7,6 +7,7 @@
 
 mod next_seg;
 mod reports;
+mod sleek;
 
 use self::next_seg::LastResort;
 use super::rack::Rack;
@@ -85,6 +86,8 @@ pub struct Scoreboard {
     recovery_point: u32,
     /// True if the first lost segment is sent regardless of the window (fast retransmit).
     retransmits_now: bool,
+    /// True if all lost segments are (SLEEK).
+    retransmits_all: bool,
     /// True if retransmissions wait for new data (F-RTO).
     prefers_new: bool,
     /// Partial ACKs of the current recovery, without SACK.
@@ -121,6 +124,7 @@ impl Scoreboard {
             state: RecoveryState::Open,
             recovery_point: 0,
             retransmits_now: false,
+            retransmits_all: false,
             prefers_new: false,
             partial_acks: 0,
             last_resort: reliability.rescue.then(Box::default),
@@ -201,16 +205,6 @@ impl Scoreboard {
         self.next - self.cumulative
     }
 
-    /// Returns true if retransmissions wait for new data.
-    pub fn prefers_new(&self) -> bool {
-        self.prefers_new
-    }
-
-    /// Sets if retransmissions wait for new data.
-    pub fn set_prefers_new(&mut self, prefers_new: bool) {
-        self.prefers_new = prefers_new;
-    }
-
     /// Returns true if new data was sent since the start of the recovery.
     pub fn has_sent_new(&self) -> bool {
         self.highest > self.recovery_point
@@ -244,7 +238,7 @@ impl Scoreboard {
     /// retransmission.
     #[inline]
     pub fn on_sent(&mut self, sequence: u32, now: Time) -> bool {
-        self.retransmits_now = false;
+        self.retransmits_now = self.retransmits_all;
         if let Some(rack) = &mut self.rack {
             rack.on_sent(sequence, now);
         }

@@ -275,6 +275,7 @@ fn credit(random: &mut Random, transport: &mut Value) {
         transport["control"] = pick(random, &["nscc", "rccc", "both"]).into();
         transport["ack_bytes"] = pick(random, &["1 B", "16384 B", "1 MB"]).into();
         transport["credit_rate"] = pick(random, &[0.99, 0.5]).into();
+        transport["trimming"] = (transport["control"] != "nscc" || random.below(2) == 0).into();
     }
 }
 

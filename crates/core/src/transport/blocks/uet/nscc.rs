@@ -9,6 +9,7 @@
 //! Deviation: the ACK of a request gives no RTT sample.
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::transport::recovery::sleek::Bounds;
 
 /// Network in which the law's constants of bytes and times are those of its authors: 100 Gb/s and 12 us.
 const REFERENCE_RTT: f64 = 12e6;
@@ -27,6 +28,10 @@ const LARGEST_DECREASE: f64 = 0.5;
 /// Targets of delay above which quick adapt acts, and the share of the largest window below which it does.
 const QUICK_ADAPT_DELAY: u64 = 4;
 const QUICK_ADAPT_SHARE: u64 = 8;
+
+/// SLEEK: windows of segments beyond a gap that reveal a loss, and the least number of segments.
+const REORDERED_WINDOWS: f64 = 1.5;
+const LEAST_REORDERED: u64 = 5;
 
 /// Network and packets of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +121,25 @@ impl Nscc {
     /// Returns the window in bytes, headers included.
     pub fn window(&self) -> u64 {
         self.window
+    }
+
+    /// Returns the base RTT, the smallest of all RTTs and the configured one.
+    pub fn base_rtt(&self) -> Duration {
+        self.base_rtt
+    }
+
+    /// Returns the bounds by which SLEEK detects losses.
+    pub fn loss_bounds(&self) -> Bounds {
+        let payload = self.scale.payload.0;
+        // An inaccurate clock may measure an RTT of zero.
+        let least_rtt = self.scale.line_rate.transmit(self.scale.packet);
+        let reordered = ((REORDERED_WINDOWS * self.window as f64) as u64).min(self.max_window);
+        Bounds {
+            reordered: (reordered / payload).max(LEAST_REORDERED) as u32,
+            window: (self.window / payload) as u32,
+            base_rtt: self.base_rtt.max(least_rtt),
+            delay: self.scale.target_delay,
+        }
     }
 
     /// Returns the average queueing delay.

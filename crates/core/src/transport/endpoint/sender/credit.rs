@@ -58,6 +58,9 @@ impl Sender {
     pub(super) fn request_credit(&mut self, now: Time) -> NextPacket {
         self.credit = CreditState::Requested;
         self.rto_start = now;
+        if let Some(sleek) = &mut self.sleek {
+            sleek.on_sent(now);
+        }
         NextPacket::Request
     }
 
@@ -74,13 +77,25 @@ impl Sender {
 
     /// Handles the timeout of a segment, which is to be sent again, or the time without one in flight. If
     /// nothing may be sent, the sender requests an ACK and credit, at most once per RTT: credits, or ACKs
-    /// that open the window, were lost.
+    /// that open the window, were lost. A loss probe is such a request, too.
     pub(super) fn on_segment_timeout(
         &mut self,
         now: Time,
         flight: u32,
         controller: &mut dyn Controller,
     ) {
+        if self.sleek.as_ref().is_some_and(|sleek| sleek.next_timer() <= now) {
+            self.credit = CreditState::Due;
+        }
+        if now < self.segment_rto_expiry() {
+            return;
+        }
+        if self.sleek.is_some()
+            && self.scoreboard.is_recovering()
+            && self.scoreboard.oldest_sent_at().is_some()
+        {
+            return self.scoreboard.restart_segment_timer(now);
+        }
         let since = now - self.rto_start;
         if since >= self.timeout() {
             // The segments of a window time out one after the other, but back off together.

@@ -2,7 +2,7 @@
 //! the loss was spurious.
 
 use super::{Sender, SenderState};
-use crate::base::units::{Bytes, Time};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{AckOptions, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::AckOutcome;
@@ -111,6 +111,25 @@ impl Sender {
     fn record_reduction(&mut self) {
         self.reduced_until = self.scoreboard.highest();
         self.owes_cwr = self.sends_cwr();
+    }
+
+    /// Detects losses by SLEEK, after the controller has handled an ACK.
+    #[inline(never)]
+    pub(super) fn detect_losses_by_count(
+        &mut self,
+        now: Time,
+        rtt: Duration,
+        answers_probe: bool,
+        controller: &dyn Controller,
+    ) {
+        let (Some(sleek), Some(bounds)) = (&mut self.sleek, controller.loss_bounds()) else {
+            return;
+        };
+        let has_probed_loss = answers_probe && rtt < bounds.base_rtt + bounds.delay;
+        let board = &mut self.scoreboard;
+        board.detect_losses_by_count(&bounds, has_probed_loss);
+        let is_unsent = board.highest() < board.total();
+        sleek.on_ack(now, &bounds, is_unsent, board.has_unacknowledged());
     }
 
     /// Handles the timers that have expired: reordering timer, probe timer and RTO.

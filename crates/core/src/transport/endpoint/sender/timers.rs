@@ -110,6 +110,12 @@ impl Sender {
     // Not inlined: few transports time each segment.
     #[inline(never)]
     fn segment_timer_expiry(&self) -> Time {
+        let probe = self.sleek.as_ref().map_or(Time::NEVER, |sleek| sleek.next_timer());
+        self.segment_rto_expiry().min(probe)
+    }
+
+    /// Returns when the timer expires of the segment that has been in flight for the longest time.
+    pub(super) fn segment_rto_expiry(&self) -> Time {
         self.scoreboard.oldest_sent_at().unwrap_or(self.rto_start) + self.timeout()
     }
 }

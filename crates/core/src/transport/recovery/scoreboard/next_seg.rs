@@ -31,6 +31,16 @@ impl Scoreboard {
         self.total - self.next + self.lost.count()
     }
 
+    /// Returns true if retransmissions wait for new data.
+    pub fn prefers_new(&self) -> bool {
+        self.prefers_new
+    }
+
+    /// Sets if retransmissions wait for new data.
+    pub fn set_prefers_new(&mut self, prefers_new: bool) {
+        self.prefers_new = prefers_new;
+    }
+
     /// Marks a segment lost that the receiver lacks, if it was sent and has not arrived since.
     pub fn mark_missing(&mut self, sequence: u32) {
         let was_sent = (self.cumulative..self.next).contains(&sequence);

@@ -39,6 +39,20 @@ fn windows_are_those_of_htsim_answer_by_answer() {
     replay(include_str!("incast_16.csv"));
 }
 
+#[test]
+fn losses_show_beyond_one_and_a_half_windows_and_five_packets_at_least() {
+    let mut nscc = Nscc::new(SCALE);
+    // A window of 263 016 bytes is the largest one.
+    assert_eq!((nscc.loss_bounds().reordered, nscc.loss_bounds().window), (64, 64));
+    (0..40).for_each(|_| nscc.on_timeout(4160));
+    let window = 263_016 - 40 * 4160;
+    assert_eq!(nscc.loss_bounds().reordered, (3 * window / 2 / 4096) as u32);
+    (0..40).for_each(|_| nscc.on_timeout(4160));
+    assert_eq!((nscc.loss_bounds().reordered, nscc.loss_bounds().window), (5, 1));
+    nscc.on_ack(Time(1), Some(Duration::ZERO), false, 4160, 0);
+    assert_eq!(nscc.loss_bounds().base_rtt, Duration(332_800), "the transmission of a packet");
+}
+
 proptest! {
     #[test]
     fn the_window_is_between_a_packet_and_the_largest_window(
