@@ -184,6 +184,19 @@ fn a_probe_reveals_the_loss_of_the_last_packets() {
 }
 
 #[test]
+fn credits_pass_the_data_of_an_incast() {
+    // The receiver of an incast sends to another host. Each of its packets has a credit and ACKs, which pass
+    // the port where the data of the incast waits.
+    let mut rows = vec![(0.0, 0, 100, 5_000_000)];
+    rows.extend((0..8).map(|flow| (0.0, 16 + 4 * flow, 0, 2_000_000)));
+    let eqds = json!({ "pull_bytes": "4096 B", "credit_rate": 0.98556, "initial_packets": 50 });
+    let results = run(&with(&fat_tree("rccc", &rows), json!({ "transport": eqds })));
+    let ideal = 5e6 * 4160.0 / 4096.0 * 8.0 / 100e3;
+    let fct = fcts(&results)[0];
+    assert!(fct < 1.1 * ideal, "{fct} us, ideal {ideal} us");
+}
+
+#[test]
 fn the_last_packet_of_a_small_flow_requests_its_credit() {
     // The host of the small flow also sends two large ones, which share what it requests.
     let mut rows = vec![(0.0, 16, 32, 10_000_000), (0.0, 20, 32, 10_000_000)];
