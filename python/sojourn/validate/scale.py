@@ -5,7 +5,8 @@ with a hash of the scenario and of the simulator's source. `--truth` runs the mi
 
 Both sides have ten seeds, the number of figures at `paper` scale, because single seeds differ too
 much to show a bias: the means of two seeds of one whole network are within the bound of 5 % in
-half to four fifths of the cases only.
+half to four fifths of the cases only. A number is judged by the rule of figures' claims: its
+interval, over the seeds of both sides, must be on one side of the bound.
 """
 
 import functools
@@ -13,7 +14,7 @@ import hashlib
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,14 @@ import polars as pl
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
+from sojourn.analysis.claims import Comparison, Verdict, Word, between, with_intervals
 from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import ALL, Floats, size_buckets
 from sojourn.analysis.student import t_quantile
 from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
+from sojourn.runs import answers
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run_many
 from sojourn.scenario.encoding import as_json, trace
@@ -58,7 +61,10 @@ SEEDS = 10
 """Whole runs of a case, and folded networks of `sample`."""
 
 INSIDE = 0.9
-"""Share of the judged numbers of a case that must be within the bounds."""
+"""Share of the judged numbers of a goal that must be within their bounds."""
+
+SIGNS: dict[Word, str] = {"held": "✓", "not held": "✗", "not judged": "·"}
+"""Signs of verdicts in tables."""
 
 N1: Scenario = {"kind": "leaf_spine"}
 
@@ -200,22 +206,32 @@ def _largest_load(sources: Any, targets: Any, sizes: Any, seconds: float) -> flo
     return max(loads)
 
 
-def slowdowns(case: Case, result: Result) -> dict[str, Floats]:
-    """Return the slowdowns of each group of flows in order of start.
+def slowdowns(case: Case, result: Result) -> dict[str, pl.DataFrame]:
+    """Return the flows of each group in order of start, with slowdowns in the column `value`.
 
     Unfinished flows count with their waiting times. Groups are sizes and, of the whole network, the
     flows into the fifth of the racks that receives most, and into the fifth that receives least.
     """
-    groups = {bucket.name: metrics.in_order(result, "slowdown", bucket)[0] for bucket in SIZES}
+    flows = metrics.with_bounds(metrics.timed(result), result, "slowdown")
+    flows = flows.sort("start_s", maintain_order=True)
+    groups = {bucket.name: flows.filter(*metrics.within(bucket)) for bucket in SIZES}
     if case.rung == FLOWS:
-        flows = metrics.with_bounds(metrics.timed(result), result, "slowdown").sort("start_s")
         racks = flows["target"].to_numpy() // HOSTS_PER_RACK
         received = np.bincount(racks, flows["size_bytes"].to_numpy())
         order = np.argsort(received, kind="stable")
         fifth = len(order) // 5
         for name, chosen in zip(RACKS, (order[-fifth:], order[:fifth]), strict=True):
-            groups[name] = flows["value"].to_numpy()[np.isin(racks, chosen)]
-    return {name: values for name, values in groups.items() if len(values) >= LEAST_SHOWN}
+            groups[name] = flows.filter(np.isin(racks, chosen))
+    return {name: group for name, group in groups.items() if group.height >= LEAST_SHOWN}
+
+
+def sections(flows: pl.DataFrame) -> list[Floats]:
+    """Return the slowdowns of each sample; without samples, of batches in order of start."""
+    if answers.SAMPLE in flows.columns:
+        samples = flows.partition_by(answers.SAMPLE)
+        samples.sort(key=lambda sample: sample[answers.SAMPLE][0])
+        return [sample["value"].to_numpy() for sample in samples]
+    return np.array_split(flows["value"].to_numpy(), BATCHES)
 
 
 def statistic(values: Floats, name: str) -> float:
@@ -226,7 +242,7 @@ def statistic(values: Floats, name: str) -> float:
 
 
 def interval(values: Floats, name: str) -> tuple[float, float]:
-    """Return the 95 % interval of a statistic, from ten batches in order of start."""
+    """Return the 95 % interval that answers show: from ten batches in order of start."""
     centre = statistic(values, name)
     parts = [statistic(batch, name) for batch in np.array_split(values, BATCHES)]
     spread = math.sqrt(sum((part - centre) ** 2 for part in parts) / (BATCHES - 1) / BATCHES)
@@ -247,8 +263,9 @@ class Row:
     predicted: float
     low: float
     high: float
-    bound: float | None
-    """Largest error; `None` with too few flows for a judgement."""
+    """Interval that the answer shows."""
+    ratio: Comparison | None
+    """Prediction / truth, its interval and bounds; `None` with too few flows for a judgement."""
 
     @property
     def error(self) -> float:
@@ -256,9 +273,14 @@ class Row:
         return self.predicted / self.truth - 1
 
     @property
+    def verdict(self) -> Word | None:
+        """Verdict on the ratio; `None` with too few flows for a judgement."""
+        return None if self.ratio is None else Verdict((self.ratio,)).word
+
+    @property
     def is_within(self) -> bool:
-        """True if the error is within its bound."""
-        return self.bound is None or abs(self.error) <= self.bound
+        """True if the error is within its bounds, whatever its interval."""
+        return self.ratio is not None and self.ratio.margin >= 0
 
     @property
     def is_covered(self) -> bool:
@@ -267,44 +289,43 @@ class Row:
 
 
 def truth_of(case: Case, results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return the means of the numbers of whole runs as rows of the table of truths."""
-    of_runs = [slowdowns(case, result) for result in results]
-    sizes = [size for size in of_runs[0] if all(size in groups for groups in of_runs)]
-    rows = [
-        {"case": case.name, "size": size, "flows": min(len(groups[size]) for groups in of_runs)}
-        | {
-            name: float(np.mean([statistic(groups[size], name) for groups in of_runs]))
-            for name in BOUNDS
+    """Return the numbers of whole runs of seeds 1, 2, … as rows of the table of truths."""
+    return [
+        {
+            **{"case": case.name, "scenario": case.digest, "seed": seed, "size": size},
+            "flows": flows.height,
+            **{name: statistic(flows["value"].to_numpy(), name) for name in BOUNDS},
+            **{"cpu_s": result.summary["cpu_seconds"], "source": _core.SOURCE_HASH[:12]},
         }
-        for size in sizes
+        for seed, result in enumerate(results, start=1)
+        for size, flows in slowdowns(case, result).items()
     ]
-    times = [result.summary["cpu_seconds"] for result in results]
-    provenance = {
-        "seeds": len(results),
-        "cpu_s": None if None in times else sum(times),
-        "scenario": case.digest,
-        "source": _core.SOURCE_HASH[:12],
-    }
-    return [row | provenance for row in rows]
 
 
 def compare(case: Case, truth: pl.DataFrame, answer: Result) -> Iterator[Row]:
     """Yield the numbers of a case with their predictions."""
     bounds = case.bounds or BOUNDS
-    by_size = {row["size"]: row for row in truth.to_dicts()}
-    for size, values in slowdowns(case, answer).items():
-        if (row := by_size.get(size)) is None:
+    for size, flows in slowdowns(case, answer).items():
+        of_seeds = truth.filter(size=size).sort("seed")
+        if of_seeds.height < truth["seed"].n_unique():
             continue
+        values, parts = flows["value"].to_numpy(), sections(flows)
+        least = int(of_seeds["flows"].to_numpy().min())
+        # The bounds of `flows` are for all flows and for racks, those of `sample` for sizes.
+        is_judged = least >= LEAST_FLOWS and (case.rung == SAMPLE or size in (ALL.name, *RACKS))
         for name in BOUNDS:
-            # The bounds of `flows` are for all flows and for racks, those of `sample` for sizes.
-            is_judged = row["flows"] >= LEAST_FLOWS and (
-                case.rung == SAMPLE or size in (ALL.name, *RACKS)
-            )
+            of_whole, predicted = of_seeds[name].to_numpy(), statistic(values, name)
             bound = RACKS.get(size, {}).get(name, bounds[name])
+            ratios = [
+                predicted / of_whole.mean(),
+                *(statistic(p, name) / t for p, t in zip(parts, of_whole, strict=True)),
+            ]
+            overall, *of_sections = (between(r, 1 - bound, 1 + bound, "ratio") for r in ratios)
+            (ratio,) = with_intervals(overall, of_sections).parts
             yield Row(
-                *(case.name, case.rung, size, row["flows"], name),
-                *(row[name], statistic(values, name), *interval(values, name)),
-                bound=bound if is_judged else None,
+                *(case.name, case.rung, size, least, name),
+                *(float(of_whole.mean()), predicted, *interval(values, name)),
+                ratio=ratio if is_judged and isinstance(ratio, Comparison) else None,
             )
 
 
@@ -329,14 +350,15 @@ def read_truths() -> pl.DataFrame:
         return pl.read_csv(io.StringIO(files.read_text(file, files.MAX_SETTINGS_BYTES)))
     except FileNotFoundError:
         texts = dict.fromkeys(("case", "scenario"), pl.String)
-        return pl.DataFrame(schema={**texts, "seeds": pl.Int64})
+        return pl.DataFrame(schema={**texts, "seed": pl.Int64})
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FileError(f"{file}: cannot be read: {error}") from None
 
 
 def current(truths: pl.DataFrame, case: Case) -> pl.DataFrame:
     """Return the truths of a case, if they are of its present scenario and of `SEEDS` seeds."""
-    return truths.filter(case=case.name, scenario=case.digest, seeds=SEEDS)
+    of_case = truths.filter(case=case.name, scenario=case.digest)
+    return of_case if of_case["seed"].n_unique() == SEEDS else of_case.clear()
 
 
 def make_truths(chosen: Sequence[Case], **options: Any) -> Path:
@@ -372,27 +394,38 @@ def validate(chosen: Sequence[Case], **options: Any) -> list[Row]:
     ]
 
 
-def goals(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the judged numbers of each goal: a fidelity, and TCP apart."""
-    found: dict[str, list[Row]] = {}
+def goals(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the judged numbers of each goal: a metric of a fidelity, with TCP apart."""
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        if row.bound is not None:
+        if row.ratio is not None:
             name = f"{row.rung}, TCP" if row.case.endswith(" tcp") else row.rung
-            found.setdefault(name, []).append(row)
+            found.setdefault((name, row.metric), []).append(row)
     return found
 
 
-def verdicts(rows: Sequence[Row]) -> dict[str, bool]:
-    """Return whether enough judged numbers of each goal are within their bounds."""
-    return {
-        name: sum(row.is_within for row in judged) >= INSIDE * len(judged)
-        for name, judged in goals(rows).items()
-    }
+def verdict(goal: Sequence[Row]) -> Word:
+    """Return whether nine of ten numbers of a goal are within their bounds.
+
+    Numbers whose interval contains a bound may be on either side of it.
+    """
+    words = [row.verdict for row in goal]
+    if words.count("held") >= INSIDE * len(words):
+        return "held"
+    possible = len(words) - words.count("not held")
+    return "not judged" if possible >= INSIDE * len(words) else "not held"
 
 
 def as_table(rows: Sequence[Row]) -> pl.DataFrame:
     """Return the rows as a table."""
-    return pl.DataFrame([asdict(row) | {"error": row.error} for row in rows])
+    return pl.DataFrame(
+        [
+            {name: value for name, value in vars(row).items() if name != "ratio"}
+            | {"error": row.error, "verdict": row.verdict}
+            | {"sentence": None if row.ratio is None else row.ratio.sentence}
+            for row in rows
+        ]
+    )
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
@@ -408,11 +441,10 @@ def _errors(rows: Sequence[Row]) -> Table:
     for (case, rung, size), pair in by_size.items():
         numbers = []
         for row in pair:
-            mark = "" if row.bound is None else " ✓" if row.is_within else " ✗"
             numbers += [
                 f"{row.truth:.3g}",
                 f"{row.predicted:.3g} ({row.low:.3g} to {row.high:.3g})",
-                f"{100 * row.error:+.0f} %{mark}",
+                _error(row),
             ]
         cells.append([case, rung, size, f"{pair[0].flows:,}", *numbers])
     columns = ["case", "fidelity", "size", "flows"]
@@ -421,20 +453,28 @@ def _errors(rows: Sequence[Row]) -> Table:
     return Table("slowdowns", columns, cells, labels=3, optional=columns[5::3])
 
 
+def _error(row: Row) -> str:
+    """Return the error of a number; if judged, with its interval and a sign of its verdict."""
+    error = f"{100 * row.error:+.0f}"
+    if row.ratio is None or row.verdict is None:
+        return f"{error} %"
+    low, high = (f"{100 * (bound - 1):+.0f}" for bound in row.ratio.interval)
+    return f"{error} ({low} to {high}) % {SIGNS[row.verdict]}"
+
+
 def _summary(rows: Sequence[Row]) -> Table:
-    cells, kept = [], verdicts(rows)
-    for goal, of_goal in goals(rows).items():
-        for name in BOUNDS:
-            judged = [row for row in of_goal if row.metric == name]
-            errors = np.array([abs(row.error) for row in judged])
-            cells.append(
-                [
-                    *(goal, name, str(len(judged))),
-                    *(f"{100 * np.quantile(errors, share):.1f} %" for share in (0.5, 0.9)),
-                    f"{100 * np.mean([row.is_within for row in judged]):.0f} %",
-                    f"{100 * np.mean([row.is_covered for row in judged]):.0f} %",
-                    "held" if kept[goal] else "not held",
-                ]
-            )
+    cells = []
+    for (rung, metric), goal in goals(rows).items():
+        errors = np.array([abs(row.error) for row in goal])
+        cells.append(
+            [
+                *(rung, metric, str(len(goal))),
+                *(f"{100 * np.quantile(errors, share):.1f} %" for share in (0.5, 0.9)),
+                f"{100 * np.mean([row.is_within for row in goal]):.0f} %",
+                *(str(sum(row.verdict == word for row in goal)) for word in SIGNS),
+                f"{100 * np.mean([row.is_covered for row in goal]):.0f} %",
+                verdict(goal),
+            ]
+        )
     columns = ["fidelity", "metric", "numbers", "median error", "p90 error", "within bounds"]
-    return Table("errors", [*columns, "intervals cover", "verdict"], cells, labels=2)
+    return Table("errors", [*columns, *SIGNS, "intervals cover", "verdict"], cells, labels=2)
