@@ -122,6 +122,7 @@ fn inconsistent_values() -> Vec<Value> {
         json!({ "transport": { "kind": "d3" }, "routing": "spray_random" }),
         json!({ "transport": "expresspass", "routing": "spray_random" }),
         json!({ "transport": "expresspass", "switch": { "control_priority": true } }),
+        json!({ "transport": { "kind": "uet", "trimming": false, "control": "rccc" } }),
         json!({ "queue": "credit_shaper", "host": { "control_priority": true } }),
         json!({
             "transport": "d2tcp",
