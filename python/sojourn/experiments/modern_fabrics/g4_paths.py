@@ -66,7 +66,7 @@ figure = Figure(
         "spine. In the first runs the RTO of UET was 1 ms too long, and REPS took 7.7 of the "
         "bound. The older REPS loses packets until then, because it does not freeze: without a "
         "value to repeat it takes any, and one of eight paths is down. With an ACK for each packet "
-        '(`ack_bytes = "1 B"`) it has values to repeat, and takes 1.6 of the bound, not 7.3 '
+        '(`ack_bytes = "1 B"`) it has values to repeat, and takes 1.6 of the bound, not 7.2 '
         "(means of four seeds).",
         "The shortest queue of a failed port is empty: switches choose it until routes avoid it.",
     ),
