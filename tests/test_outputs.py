@@ -73,6 +73,7 @@ def outputs(scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 FILES = {
     "run/flows.parquet": "flows.parquet",
     "run/samples.parquet": "samples.parquet",
+    "run/links.parquet": "links.parquet",
     "run/account.parquet": "account.parquet",
     "run/chain.parquet": "chain.parquet",
     "run/packets.parquet": "packets.parquet",

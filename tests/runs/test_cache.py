@@ -154,6 +154,7 @@ def test_results_contain_sums_for_sha256sum(tmp_path: Path) -> None:
     assert [line[64:] for line in lines] == [
         "  flows.parquet",
         "  samples.parquet",
+        "  links.parquet",
         "  summary.json",
     ]
 

@@ -17,7 +17,7 @@ use sojourn_core::base::run_control::{Progress, RunControl};
 use sojourn_core::base::schema::{Problem, Text};
 use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
 use sojourn_core::record::{
-    Breakdowns, Chains, FlowColumns, Hops, Packets, Record, Samples, SentPackets,
+    Breakdowns, Chains, FlowColumns, Hops, LinkColumns, Packets, Record, Samples, SentPackets,
 };
 use sojourn_core::run::catalogue::{self, catalogue};
 use sojourn_core::run::scenario::json_schema;
@@ -193,6 +193,7 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
     let dict = PyDict::new(py);
     dict.set_item("flows", flows_dict(py, results.flows)?)?;
     dict.set_item("classes", results.classes)?;
+    dict.set_item("links", links_dict(py, results.links)?)?;
     set_samples(py, &dict, results.samples)?;
     dict.set_item(
         "account",
@@ -276,8 +277,31 @@ fn set_samples(py: Python<'_>, dict: &Bound<'_, PyDict>, samples: Samples) -> Py
 }
 
 fn flows_dict(py: Python<'_>, flows: FlowColumns) -> PyResult<Bound<'_, PyDict>> {
+    named_columns(py, flows.into_columns())
+}
+
+/// Counters of links: of the whole run, and in tables of their own those of the measured interval, of each
+/// traffic class and of ranges of priority.
+fn links_dict(py: Python<'_>, links: LinkColumns) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", links.name)?;
+    dict.update(named_columns(py, links.whole)?.as_mapping())?;
+    let classes = links.classes.into_iter();
+    let classes: PyResult<Vec<_>> =
+        classes.map(|(number, columns)| Ok((number, named_columns(py, columns)?))).collect();
+    dict.set_item("classes", classes?)?;
+    dict.set_item("census", links.census)?;
+    dict.set_item("measured", named_columns(py, links.measured)?)?;
+    Ok(dict)
+}
+
+/// A dictionary of numpy columns.
+fn named_columns(
+    py: Python<'_>,
+    table: impl IntoIterator<Item = (&'static str, ColumnValues)>,
+) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
-    for (name, values) in flows.into_columns() {
+    for (name, values) in table {
         let values = match values {
             ColumnValues::U8(values) => column(py, values).into_any(),
             ColumnValues::U16(values) => column(py, values).into_any(),

@@ -183,7 +183,7 @@ fn all_engines_and_repeated_runs_give_identical_results() {
             let results = run_in(parts, &scenario);
             assert_eq!(count(&results, "finished"), 12, "seed {seed}");
             let counts = KINDS.map(|kind| count(&results, kind));
-            (format!("{:?} {}", results.flows, results.summary["links"]), counts)
+            (format!("{:?} {:?}", results.flows, results.links), counts)
         };
         let by_events = outcome("events", 1);
         assert!(outcome("events", 1) == by_events, "seed {seed}: twice");

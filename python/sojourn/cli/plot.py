@@ -183,7 +183,7 @@ def _simulate(
     results = run_many(scenarios, **options)
     first = results[0]
     run_pictures.check_names(first, chosen)
-    links = [metrics.measured(link) for link in first.summary["links"]]
+    links = map(metrics.measured, first.summary["links"])
     busiest = max(links, key=lambda link: float(link.get("utilisation", 0.0)))
     chosen = chosen._replace(
         flows=chosen.flows or sorted(_largest(first)[: max(MAX_CURVES // len(results), 1)]),

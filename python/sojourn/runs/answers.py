@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from sojourn.runs.results import FLOWS, OF_FLOWS, SAMPLES, TABLES, Result
+from sojourn.runs.results import FLOWS, LINKS, OF_FLOWS, SAMPLES, TABLES, Result
 from sojourn.scale.errors import Floats, Slowdowns, errors_by_size
 from sojourn.scale.law import FluidFlows, Law, self_check
 from sojourn.scale.sample import Samples, check_flows, fluid_of
@@ -121,7 +121,8 @@ class _Flows:
             "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
             "cpu_seconds": _sum_of_times(result.summary["cpu_seconds"] for result in results),
         }
-        return Result(_predicted(flows, slowdowns), whole.samples, summary)
+        others = {LINKS: whole.links}
+        return Result(_predicted(flows, slowdowns), whole.samples, summary, others)
 
 
 def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], access_bps: float) -> FluidFlows:
@@ -160,15 +161,17 @@ def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:
 
 
 def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
-    """Return a table of all samples, with flows numbered through."""
+    """Return a table of all samples, with flows numbered through and links side by side."""
     tables, first = [], 0
     for number, result in enumerate(results):
         table = result._table(name)
         if name == FLOWS:
             table = table.with_columns(pl.lit(number, pl.UInt16).alias(SAMPLE))
+        if name == LINKS and number:
+            table = table.with_columns(pl.col("name") + f" (sample {number})")
         if name == FLOWS or name in OF_FLOWS:
             table = table.with_columns(pl.col("flow") + first)
-        elif number:
+        elif number and name != LINKS:
             break
         tables.append(table)
         first += int(result.flows["flow"].to_numpy().max(initial=0)) + 1
@@ -176,17 +179,11 @@ def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
 
 
 def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the summary of several samples: counts and times added, links side by side."""
-    links = [
-        {**link, "name": link["name"] if not number else f"{link['name']} (sample {number})"}
-        for number, summary in enumerate(summaries)
-        for link in summary["links"]
-    ]
+    """Return the summary of several samples: counts and times added."""
     loads = [summary["realised_load"] for summary in summaries if summary.get("realised_load")]
     return {
         **summaries[0],
         "counts": _added([summary["counts"] for summary in summaries]),
-        "links": links,
         "stuck": [flow for summary in summaries for flow in summary["stuck"]],
         "realised_load": sum(loads) / len(loads) if loads else None,
         "simulated_s": max(summary["simulated_s"] for summary in summaries),

@@ -17,17 +17,18 @@ from pydantic_core import from_json, to_json
 from sojourn import _core
 from sojourn.base import files
 from sojourn.base.errors import FileError
+from sojourn.runs.links import LinkRows, link_table
 from sojourn.scenario.reading import Labels
 from sojourn.scenario.typed import read_json
 
-FLOWS, SAMPLES = "flows.parquet", "samples.parquet"
+FLOWS, SAMPLES, LINKS = "flows.parquet", "samples.parquet", "links.parquet"
 ACCOUNT, CHAIN = "account.parquet", "chain.parquet"
 PACKETS, GAUGES = "packets.parquet", "gauges.parquet"
 SERIES, HOPS = "series.parquet", "hops.parquet"
 SUMMARY, SUMS = "summary.json", "SHA256SUMS"
 """Files of a result; `SUMS` contains the SHA-256 sums of the others."""
 
-TABLES = (FLOWS, SAMPLES, ACCOUNT, CHAIN, PACKETS, GAUGES, SERIES, HOPS)
+TABLES = (FLOWS, SAMPLES, LINKS, ACCOUNT, CHAIN, PACKETS, GAUGES, SERIES, HOPS)
 """Files of tables; only the first is mandatory."""
 
 OF_FLOWS = (ACCOUNT, CHAIN, PACKETS, GAUGES)
@@ -50,7 +51,10 @@ class Result:
     """Result of one run."""
 
     summary: dict[str, Any]
-    """Scenario, seed, version, counts, links, load, run time and CPU time."""
+    """Scenario, seed, version, counts, links, load, run time and CPU time.
+
+    `links` are the rows of the table `links` as dictionaries.
+    """
 
     def __init__(
         self,
@@ -62,7 +66,8 @@ class Result:
         """Create a result from its tables and summary; `others` are tables by file name."""
         empty = {name: _empty_table(name) for name in TABLES[2:]}
         self._tables = {FLOWS: flows, SAMPLES: samples} | empty | dict(others or {})
-        self.summary = summary
+        links = self._tables[LINKS]
+        self.summary = summary if links.is_empty() else summary | {"links": LinkRows(links)}
 
     def _table(self, name: str) -> pl.DataFrame:
         return self._tables[name]
@@ -76,6 +81,11 @@ class Result:
     def samples(self) -> pl.DataFrame:
         """Samples of queues and rates in long form: `time_s`, `probe`, `value`."""
         return self._table(SAMPLES)
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """Counters of links, a row per link, with those of the measured interval in `measured`."""
+        return self._table(LINKS)
 
     @property
     def account(self) -> pl.DataFrame:
@@ -178,12 +188,11 @@ class Result:
         summary = from_json(columns["summary"]) | dict(manifest)
         intervals = dict(columns["chain"])
         intervals["reason"] = _names(intervals["reason"], columns["reasons"])
-        others = {CHAIN: pl.DataFrame(intervals)}
+        others = {CHAIN: pl.DataFrame(intervals), LINKS: link_table(columns["links"])}
         if (account := columns.get("account")) is not None:
             others[ACCOUNT] = pl.DataFrame(account)
         if (record := columns.get("record")) is not None:
-            links = [link["name"] for link in summary["links"]]
-            others |= record_tables(record, links)
+            others |= record_tables(record, columns["links"]["name"])
         return cls(flow_table(columns), sample_table(columns), summary, others)
 
     def write(self, directory: str | Path) -> Path:
@@ -200,7 +209,8 @@ class Result:
                 (directory / name).unlink(missing_ok=True)
             names = [*self._write_tables(directory), SUMMARY]
             # `json.dumps` takes longer to indent a summary than a short run.
-            text = to_json(self.summary, indent=2, inf_nan_mode="constants")
+            summary = {k: v for k, v in self.summary.items() if not isinstance(v, LinkRows)}
+            text = to_json(summary, indent=2, inf_nan_mode="constants")
             (directory / SUMMARY).write_bytes(text + b"\n")
             sums = [f"{_sha256(directory / name)}  {name}\n" for name in names]
             (directory / SUMS).write_text("".join(sums), encoding="utf-8")
@@ -266,6 +276,8 @@ class _StoredResult(Result):
             raise FileError(f"{self._directory / SUMS}: lacks {FLOWS} or {SUMMARY}")
         self._verify(SUMMARY)
         self.summary = read_json(self._directory / SUMMARY, dict[str, Any])
+        if LINKS in self._sums:
+            self.summary["links"] = LinkRows(functools.partial(self._table, LINKS))
         for name in self._to_verify:
             _check_end(self._directory / name)
 
@@ -425,6 +437,10 @@ def _empty_table(name: str) -> pl.DataFrame:
 
 EMPTY_SCHEMAS: dict[str, Any] = {
     SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
+    LINKS: {
+        **{"name": pl.String, "rate_bps": pl.UInt64},
+        **{"bytes": pl.UInt64, "utilisation": pl.Float64},
+    },
     ACCOUNT: dict.fromkeys(
         (
             *("flow", "fct_ps", "rounds"),

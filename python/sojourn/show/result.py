@@ -1,5 +1,6 @@
 """Tables and warnings of one run, as `sojourn run` prints them."""
 
+import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -164,9 +165,8 @@ def _link_table(result: Result, most: int = 5) -> RenderableType:
     )
     rows = []
     queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
-    links = [metrics.measured(link) for link in result.summary["links"]]
-    links.sort(key=lambda link: float(link["utilisation"]), reverse=True)
-    for link in links[:most]:
+    links = map(metrics.measured, result.summary["links"])
+    for link in heapq.nlargest(most, links, key=lambda link: float(link["utilisation"])):
         cells = [
             link["name"],
             format_bit_rate(link["rate_bps"]),

@@ -1,5 +1,7 @@
 //! Flow records as columns. Each column is declared once: name, type, meaning, value.
 
+use serde_json::Value;
+
 use crate::base::units::{Bytes, Duration};
 use crate::model::flow::{FlowRecord, Outcome};
 
@@ -35,7 +37,22 @@ macro_rules! from_vector {
             fn from(values: Vec<$type>) -> Self {
                 Self::$variant(values)
             }
+        }
+
+        impl FromIterator<$type> for ColumnValues {
+            fn from_iter<I: IntoIterator<Item = $type>>(values: I) -> Self {
+                Self::$variant(values.into_iter().collect())
+            }
         })+
+
+        impl ColumnValues {
+            /// Returns the value of a row as JSON.
+            pub fn show(&self, row: usize) -> Value {
+                match self {
+                    $(Self::$variant(values) => values[row].into(),)+
+                }
+            }
+        }
     };
 }
 

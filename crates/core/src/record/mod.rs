@@ -1,10 +1,11 @@
-//! Results of a run: flow records, FCT breakdowns, samples over time, RTTs and packets.
+//! Results of a run: flow records, counters of links, FCT breakdowns, samples over time, RTTs and packets.
 
 pub mod breakdown;
 pub mod chains;
 pub mod flow_columns;
 pub mod gauges;
 pub mod hops;
+pub mod link_columns;
 pub mod packets;
 pub mod recorder;
 pub mod recording;
@@ -16,6 +17,7 @@ pub use self::chains::Chains;
 pub use self::flow_columns::FlowColumns;
 pub use self::gauges::Gauges;
 pub use self::hops::Hops;
+pub use self::link_columns::LinkColumns;
 pub use self::packets::{Packets, SentPackets};
 pub use self::recorder::{Config, Recorder, Samples};
 pub use self::recording::Record;

@@ -19,9 +19,9 @@ use crate::traffic::{WorkloadContext, WorkloadEstimate};
 
 /// Bytes for each node of the graph, with its name.
 const NODE: f64 = 150.0;
-/// Bytes for each link of the graph, with its port and queue (a tenth), and its counters in the summary: in
-/// the core, as text, and in the Python package.
-const LINK: f64 = 6_500.0;
+/// Bytes for each link of the graph, with its port, queue and packets, and its counters as columns: in the
+/// core and in the Python package.
+const LINK: f64 = 3_000.0;
 /// Bytes for each flow record: in the core, in a growing column, and in the tables of the Python package.
 const RECORD: f64 = 200.0;
 /// Bytes for each sample, in the same places.
@@ -265,12 +265,12 @@ mod tests {
         let prepared = Prepared::parse(&scenario.to_string(), Vec::new()).unwrap();
         let [(field, description, bytes), ..] = prepared.estimate(1).unwrap().parts;
         assert_eq!((field, &*description), ("topology", "768 links"));
-        // A port has a queue, a ring of packets in flight and random streams on the heap besides; most of the
-        // memory of a link are its counters in the summary.
+        // A port has a queue, a ring of packets in flight and random streams on the heap besides, and its
+        // counters are columns.
         let least = size_of::<Link>() + size_of::<Port>();
         let per_link = bytes / 768.0;
         assert!(per_link >= 2.0 * least as f64, "{per_link} bytes for {least} without the heap");
-        assert!(per_link <= 15.0 * least as f64, "{per_link} bytes for {least} without the heap");
+        assert!(per_link <= 7.0 * least as f64, "{per_link} bytes for {least} without the heap");
     }
 
     /// Returns the estimate of a workload on a fat-tree for 20 ms.

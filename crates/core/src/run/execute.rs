@@ -7,11 +7,11 @@ use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::{self, Ideal, IdealSetup};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
-use crate::model::graph::{Graph, LinkId};
-use crate::record::{Chains, FlowColumns, Recorder, Samples};
+use crate::model::graph::{Graph, Link, LinkId};
+use crate::record::{Chains, FlowColumns, LinkColumns, Recorder, Samples};
 use crate::run::Results;
 use crate::run::scenario::{Model, Scenario};
-use crate::run::summary::Execution;
+use crate::run::summary::{Execution, link_columns};
 use crate::schedule::Partition;
 use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::run_on_threads;
@@ -125,11 +125,12 @@ impl Scenario {
         };
         let execution = Execution { windows, partitions: partition_count, threads };
         let summary = self.simulation_summary(graph, transport, &simulation, &execution);
+        let links = link_columns(graph, &simulation);
         let classes = simulation.classes().to_vec();
         let Recorder { records: flows, samples, breakdowns, chains, record, .. } =
             simulation.recorder;
         let account = self.account.then_some(breakdowns);
-        Ok(Results { flows, classes, samples, account, chains, record, summary })
+        Ok(Results { flows, classes, links, samples, account, chains, record, summary })
     }
 
     fn run_ideal(
@@ -185,30 +186,28 @@ impl Scenario {
         if let Some([from, to]) = measured {
             summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
         }
-        let link = |id: usize| {
-            let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);
-            let utilisation = |bytes: f64, span: Duration| {
+        let counters = |bytes: &[f64], span: Duration| {
+            let utilisation = |(bytes, link): (&f64, &Link)| {
                 let seconds = span.seconds();
-                if seconds > 0.0 { bytes * 8.0 / rate.bps() / seconds } else { 0.0 }
+                if seconds > 0.0 { bytes * 8.0 / link.rate.bps() / seconds } else { 0.0 }
             };
-            let mut link = json!({
-                "name": graph.link_name(id as LinkId),
-                "rate_bps": rate.0,
-                "bytes": bytes.round() as u64,
-                "utilisation": utilisation(bytes, elapsed),
-            });
-            if let Some([from, to]) = measured {
-                let bytes = outcome.measured_bytes[id];
-                link["measured"] = json!({
-                    "utilisation": utilisation(bytes, to - from),
-                    "bytes": bytes.round() as u64,
-                });
-            }
-            link
+            vec![
+                ("bytes", bytes.iter().map(|bytes| bytes.round() as u64).collect()),
+                ("utilisation", bytes.iter().zip(&graph.links).map(utilisation).collect()),
+            ]
         };
-        summary["links"] = (0..graph.links.len()).map(link).collect();
+        let mut links = LinkColumns {
+            name: graph.link_names(),
+            whole: vec![("rate_bps", graph.links.iter().map(|link| link.rate.0).collect())],
+            ..LinkColumns::default()
+        };
+        links.whole.extend(counters(&outcome.link_bytes, elapsed));
+        if let Some([from, to]) = measured {
+            links.measured = counters(&outcome.measured_bytes, to - from);
+        }
         let (samples, chains) = (Samples::default(), Chains::default());
-        Ok(Results { flows, classes, samples, account: None, chains, record: None, summary })
+        let (account, record) = (None, None);
+        Ok(Results { flows, classes, links, samples, account, chains, record, summary })
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use self::prepared::Prepared;
 
-use crate::record::{Breakdowns, Chains, FlowColumns, Record, Samples};
+use crate::record::{Breakdowns, Chains, FlowColumns, LinkColumns, Record, Samples};
 
 /// The results of a run.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Results {
     pub flows: FlowColumns,
     /// Names of the flows' classes.
     pub classes: Vec<String>,
+    /// Counters of the links.
+    pub links: LinkColumns,
     /// The samples.
     pub samples: Samples,
     /// FCT breakdowns of finished flows, if the scenario requests them.
@@ -33,6 +35,6 @@ pub struct Results {
     pub chains: Chains,
     /// Recorded tables, if the scenario requests them.
     pub record: Option<Record>,
-    /// The complete scenario, counts, links, warnings and stuck flows.
+    /// The complete scenario, counts, warnings and stuck flows.
     pub summary: Value,
 }

@@ -11,7 +11,7 @@ use crate::network::port::Port;
 use crate::network::port::counters::PortTotals;
 use crate::network::port::pause_state::PauseState;
 use crate::network::switch::pause_watchdog::Deadlock;
-use crate::network::switch::traffic_classes::Number;
+use crate::record::link_columns::{LinkColumns, NamedColumns};
 use crate::record::recording::KeptFlow;
 use crate::record::rtts::Histogram;
 use crate::record::{FlowColumns, Record};
@@ -56,7 +56,6 @@ impl Scenario {
         summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
         let queues = self.queues_by_traffic_class(transport, network.traffic(), classes);
         summary["warnings"] = self.warnings(graph, simulation, &queues);
-        let numbers = &network.traffic().numbers;
         summary["queues"] = self.show_queues(graph, network.traffic(), &queues);
         merge(
             &mut summary["counts"],
@@ -97,23 +96,12 @@ impl Scenario {
                 "threads": execution.threads,
             }),
         };
-        let elapsed = totals.ended.since(Time::ZERO);
-        let measured = simulation.measured.bounds(totals.ended);
-        if let Some([from, to]) = measured {
+        if let Some([from, to]) = simulation.measured.bounds(totals.ended) {
             summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
         }
-        let link = |(id, port): (LinkId, &Port)| {
-            let mut summary = link_summary(graph, id, port, numbers, elapsed);
-            if let Some(bounds) = measured {
-                let totals = simulation.measured.of_link(id, port, totals.ended);
-                summary["measured"] = measured_summary(&graph.links[id as usize], totals, bounds);
-            }
-            summary
-        };
         if let Some(record) = &recorder.record {
             summary["record"] = record_summary(graph, record);
         }
-        summary["links"] = (0..).zip(network.ports()).map(link).collect();
         summary
     }
 
@@ -216,73 +204,94 @@ fn merge(table: &mut Value, more: Value) {
     }
 }
 
-/// Summarizes a link's counters, with the pauses of each traffic class if there are several; `numbers` are
-/// the traffic classes' numbers.
-fn link_summary(
-    graph: &Graph,
-    id: LinkId,
-    port: &Port,
-    numbers: &[Number],
-    elapsed: Duration,
-) -> Value {
-    let (counters, pauses) = (&port.counters, PauseState::of_all(port.pauses()));
-    let Link { rate, trace, .. } = &graph.links[id as usize];
-    let seconds = elapsed.seconds();
-    let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
-    let carried = counters.bytes as f64 * 8.0;
-    let utilisation = trace.as_ref().map_or_else(
-        || per_second(carried / rate.bps()),
-        |trace| carried / trace.bits(Time::ZERO + elapsed).max(1.0),
-    );
-    let mut link = json!({
-        "name": graph.link_name(id),
-        "rate_bps": rate.0,
-        "utilisation": utilisation,
-        "bytes": counters.bytes,
-        "packets": counters.departed,
-        "drops": counters.dropped,
-        "losses": counters.lost,
-        "marks": counters.marked,
-        "trims": counters.trimmed,
-        "trimmed_bytes": counters.trimmed_bytes,
-        "pauses": pauses.count,
-        "paused_s": pauses.total.seconds(),
-        "longest_pause_s": pauses.longest.seconds(),
-        "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
-        "queue_max_bytes": counters.queue_max,
+/// Returns the counters of all links.
+pub(super) fn link_columns(graph: &Graph, simulation: &Simulation<'_>) -> LinkColumns {
+    let Simulation { network, totals, measured, .. } = simulation;
+    let ended = totals.ended;
+    let ports = network.ports();
+    let classes = (0..).zip(&network.traffic().numbers).map(|(class, number)| {
+        let pauses = pause_columns(ports, |port| port.pauses()[class]);
+        (*number, pauses)
     });
-    if port.pauses().len() > 1 {
-        let class = |(number, pauses): (&Number, &PauseState)| {
-            json!({
-                "class": number,
-                "pauses": pauses.count,
-                "paused_s": pauses.total.seconds(),
-                "longest_pause_s": pauses.longest.seconds(),
-            })
-        };
-        link["classes"] = numbers.iter().zip(port.pauses()).map(class).collect();
+    let census = |port: &Port| {
+        port.priority_counts().map(|counts| [counts.arrived.clone(), counts.dropped.clone()])
+    };
+    let has_census = ports.iter().any(|port| port.priority_counts().is_some());
+    let has_classes = ports.iter().any(|port| port.pauses().len() > 1);
+    LinkColumns {
+        name: graph.link_names(),
+        whole: counter_columns(graph, ports, ended.since(Time::ZERO)),
+        measured: measured.bounds(ended).map_or_else(Vec::new, |bounds| {
+            let of_link = |(id, port)| measured.of_link(id, port, ended);
+            let totals = (0..).zip(ports).map(of_link).collect::<Vec<_>>();
+            measured_columns(&graph.links, &totals, bounds)
+        }),
+        classes: if has_classes { classes.collect() } else { Vec::new() },
+        census: if has_census { ports.iter().map(census).collect() } else { Vec::new() },
     }
-    if let Some(priority_counts) = port.priority_counts() {
-        link["census"] =
-            json!({ "arrived": priority_counts.arrived, "dropped": priority_counts.dropped });
-    }
-    link
 }
 
-/// Summarizes a link's counters in the measured interval.
-fn measured_summary(link: &Link, totals: PortTotals, [from, to]: [Time; 2]) -> Value {
+/// Returns the counters of ports in a run that lasted for `elapsed`.
+fn counter_columns(graph: &Graph, ports: &[Port], elapsed: Duration) -> NamedColumns {
+    let count = |count: fn(&Port) -> u64| ports.iter().map(count).collect();
+    let seconds = elapsed.seconds();
+    let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+    let utilisation = |(port, Link { rate, trace, .. }): (&Port, &Link)| {
+        let carried = port.counters.bytes as f64 * 8.0;
+        trace.as_ref().map_or_else(
+            || per_second(carried / rate.bps()),
+            |trace| carried / trace.bits(Time::ZERO + elapsed).max(1.0),
+        )
+    };
+    let mean = |port: &Port| per_second(port.counters.queue_area as f64 / 1e12);
+    let mut columns = vec![
+        ("rate_bps", graph.links.iter().map(|link| link.rate.0).collect()),
+        ("utilisation", ports.iter().zip(&graph.links).map(utilisation).collect()),
+        ("bytes", count(|port| port.counters.bytes)),
+        ("packets", count(|port| port.counters.departed)),
+        ("drops", count(|port| port.counters.dropped)),
+        ("losses", count(|port| port.counters.lost)),
+        ("marks", count(|port| port.counters.marked)),
+        ("trims", count(|port| port.counters.trimmed)),
+        ("trimmed_bytes", count(|port| port.counters.trimmed_bytes)),
+    ];
+    columns.extend(pause_columns(ports, |port| PauseState::of_all(port.pauses())));
+    columns.push(("queue_mean_bytes", ports.iter().map(mean).collect()));
+    columns.push(("queue_max_bytes", count(|port| port.counters.queue_max)));
+    columns
+}
+
+/// Returns the pauses of ports.
+fn pause_columns(ports: &[Port], of_port: impl Fn(&Port) -> PauseState) -> NamedColumns {
+    let seconds = |duration: fn(&PauseState) -> Duration| {
+        ports.iter().map(|port| duration(&of_port(port)).seconds()).collect()
+    };
+    vec![
+        ("pauses", ports.iter().map(|port| of_port(port).count).collect()),
+        ("paused_s", seconds(|pauses| pauses.total)),
+        ("longest_pause_s", seconds(|pauses| pauses.longest)),
+    ]
+}
+
+/// Returns the counters of links in the measured interval.
+fn measured_columns(links: &[Link], totals: &[PortTotals], [from, to]: [Time; 2]) -> NamedColumns {
     let seconds = (to - from).seconds();
-    let capacity = link.trace.as_ref().map_or_else(
-        || link.rate.bps() * seconds,
-        |trace| (trace.bits(to) - trace.bits(from)).max(1.0),
-    );
-    json!({
-        "utilisation": totals.bytes as f64 * 8.0 / capacity,
-        "bytes": totals.bytes,
-        "packets": totals.departed,
-        "drops": totals.dropped,
-        "marks": totals.marked,
-        "pauses": totals.pauses,
-        "queue_mean_bytes": totals.queue_area as f64 / 1e12 / seconds,
-    })
+    let count = |count: fn(&PortTotals) -> u64| totals.iter().map(count).collect();
+    let utilisation = |(totals, link): (&PortTotals, &Link)| {
+        let capacity = link.trace.as_ref().map_or_else(
+            || link.rate.bps() * seconds,
+            |trace| (trace.bits(to) - trace.bits(from)).max(1.0),
+        );
+        totals.bytes as f64 * 8.0 / capacity
+    };
+    let mean = |totals: &PortTotals| totals.queue_area as f64 / 1e12 / seconds;
+    vec![
+        ("utilisation", totals.iter().zip(links).map(utilisation).collect()),
+        ("bytes", count(|totals| totals.bytes)),
+        ("packets", count(|totals| totals.departed)),
+        ("drops", count(|totals| totals.dropped)),
+        ("marks", count(|totals| totals.marked)),
+        ("pauses", count(|totals| totals.pauses)),
+        ("queue_mean_bytes", totals.iter().map(mean).collect()),
+    ]
 }

@@ -333,10 +333,10 @@ fn all_engines_agree_on_connections_between_partitions() {
     let results_of = |engine: &str, parts| {
         let results = try_run_in_partitions(parts, &with(&scenario, json!({ "engine": engine })));
         let results = results.unwrap();
-        let Results { flows, samples, account, chains, summary, .. } = &results;
+        let Results { flows, samples, account, chains, links, summary, .. } = &results;
         let shown = format!(
-            "{flows:?} {samples:?} {account:?} {chains:?} {} {} {}",
-            summary["links"], summary["simulated_s"], summary["counts"]["packets"]
+            "{flows:?} {samples:?} {account:?} {chains:?} {links:?} {} {}",
+            summary["simulated_s"], summary["counts"]["packets"]
         );
         (shown, results.summary["engine"]["parts"].clone())
     };

@@ -34,12 +34,8 @@ fn share(results: &Results) -> f64 {
 }
 
 fn all_bytes(results: &Results) -> f64 {
-    results.summary["links"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["bytes"].as_f64().unwrap())
-        .sum()
+    let links = results.links.show();
+    links.iter().map(|it| it["bytes"].as_f64().unwrap()).sum()
 }
 
 #[test]
@@ -48,7 +44,7 @@ fn where_there_is_one_path_all_load_balancers_are_ecmp() {
     let run = |routing: Value| {
         let workload = json!({ "workload": { "pairs": "topology" } });
         let results = run(&scenario(&star, &routing, &workload));
-        (format!("{:?}", results.flows), results.summary["links"].clone())
+        (format!("{:?}", results.flows), results.links.show())
     };
     let ecmp = run(json!("ecmp"));
     for name in policies::Config::NAMES {

@@ -1,6 +1,7 @@
 //! Counters of links from the end of the warm-up to the last arrival.
 
 use serde_json::{Value, json};
+use sojourn_core::run::Results;
 
 use crate::common::{as_in_papers, run, try_run_in_partitions, with};
 
@@ -17,8 +18,8 @@ fn periodic() -> Value {
 }
 
 fn link(scenario: &Value, name: &str) -> (Value, Value) {
-    let summary = run(scenario).summary;
-    let links = summary["links"].as_array().unwrap();
+    let Results { summary, links, .. } = run(scenario);
+    let links = links.show();
     let link = links.iter().find(|link| link["name"] == name).unwrap();
     (link.clone(), summary["measured"].clone())
 }
@@ -128,10 +129,10 @@ fn every_engine_measures_the_same_counters() {
     let of = |engine: &str, parts: u32| {
         let scenario = as_in_papers(&with(&scenario, json!({ "engine": engine })));
         let results = try_run_in_partitions([parts, parts], &scenario).unwrap();
-        let links = &results.summary["links"];
+        let links = results.links.show();
         let drops = |link: &Value| link["measured"]["drops"].as_u64().unwrap();
-        assert!(links.as_array().unwrap().iter().map(drops).sum::<u64>() > 0);
-        format!("{links} {}", results.summary["measured"])
+        assert!(links.iter().map(drops).sum::<u64>() > 0);
+        format!("{links:?} {}", results.summary["measured"])
     };
     let events = of("events", 1);
     for parts in [1, 2, 4] {

@@ -177,7 +177,7 @@ fn mean_queues_satisfy_littles_law() {
     let sizes = json!({ "kind": "exponential", "mean": "2500 B" });
     let results = run(&single_packets(0.7, &sizes, 1));
     let seconds = results.summary["simulated_s"].as_f64().unwrap();
-    let ports = results.summary["links"].as_array().unwrap();
+    let ports = results.links.show();
     let carries_data = |name: &str| {
         ["sender", "left->right", "right->receiver"].iter().any(|start| name.starts_with(start))
     };

@@ -247,7 +247,7 @@ fn pauses_spread_from_the_congested_port_to_the_senders() {
             ),
         }));
         assert_eq!((count(&results, "drops"), count(&results, "unfinished")), (0, 0));
-        let links = results.summary["links"].as_array().unwrap();
+        let links = results.links.show();
         let paused = |tier: fn(&str) -> bool| {
             let of_tier = links.iter().filter(move |link| tier(link["name"].as_str().unwrap()));
             of_tier.map(|link| link["paused_s"].as_f64().unwrap()).sum::<f64>()

@@ -74,7 +74,7 @@ pub(crate) fn check_record(results: &Results, scenario: &Value) {
 fn check_series(results: &Results) {
     let series = &results.record.as_ref().unwrap().series;
     let elapsed = results.summary["simulated_s"].as_f64().unwrap();
-    for (link, summary) in (0..).zip(results.summary["links"].as_array().unwrap()) {
+    for (link, summary) in (0..).zip(results.links.show()) {
         let rows = || (0..series.link.len()).filter(move |row| series.link[*row] == link);
         let sum = |column: &[u64]| rows().map(|row| column[row]).sum::<u64>();
         let sum_u32 = |column: &[u32]| rows().map(|row| u64::from(column[row])).sum::<u64>();
@@ -248,7 +248,7 @@ fn every_packet_on_a_selected_link_is_recorded() {
     check_record(&results, &scenario);
     let record = results.record.as_ref().unwrap();
     let hops = &record.hops;
-    let links = results.summary["links"].as_array().unwrap();
+    let links = results.links.show();
     let link = links.iter().find(|link| link["name"] == "left->right").unwrap();
     let dropped = hops.dropped.iter().filter(|dropped| **dropped).count();
     assert_eq!(link["drops"], dropped);

@@ -20,8 +20,7 @@ fn leaving_a_pod(rest: &Value) -> Value {
 }
 
 /// Share of the bytes on each link from the first pod to core switches.
-fn shares(summary: &Value) -> Vec<f64> {
-    let links = summary["links"].as_array().unwrap();
+fn shares(links: &[Value]) -> Vec<f64> {
     let name = |link: &&Value| {
         let name = link["name"].as_str().unwrap();
         name.starts_with("aggregation0_") && name.contains("->core")
@@ -42,17 +41,17 @@ fn the_cable_beside_a_failed_one_carries_half_with_ecmp_and_a_third_of_all_paths
     let failures = json!([{ "link": "aggregation0_0->core0", "fails": "1 us" }]);
     let broken = |routing: &str| {
         let rest = json!({ "routing": routing, "failures": failures, "convergence": "1 us" });
-        shares(&run(&leaving_a_pod(&rest)).summary)
+        shares(&run(&leaving_a_pod(&rest)).links.show())
     };
     assert_near(&broken("ecmp"), [0.0, 0.5, 0.25, 0.25]);
     assert_near(&broken("flow_hash"), [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]);
     let whole = leaving_a_pod(&json!({ "routing": "ecmp" }));
-    assert_near(&shares(&run(&whole).summary), [0.25; 4]);
+    assert_near(&shares(&run(&whole).links.show()), [0.25; 4]);
 }
 
 #[test]
 fn data_centres_use_ecmp_unless_the_scenario_names_a_routing() {
-    let bytes = |rest: Value| run(&leaving_a_pod(&rest)).summary["links"].clone();
+    let bytes = |rest: Value| run(&leaving_a_pod(&rest)).links.show();
     let lossy =
         |routing: &str| bytes(json!({ "environment": "lossy_datacentre", "routing": routing }));
     let by_default = bytes(json!({ "environment": "lossy_datacentre" }));

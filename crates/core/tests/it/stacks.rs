@@ -242,7 +242,7 @@ fn all_engines_agree_and_deliver_everything_with_cross_traffic() {
             let counts = (count(&results, "finished"), count(&results, "long_lived"));
             assert_eq!(counts, (12, 2));
             assert!(count(&results, "drops") + count(&results, "losses") > 0);
-            format!("{:?} {}", results.flows, results.summary["links"])
+            format!("{:?} {:?}", results.flows, results.links)
         };
         let by_events = fingerprint("events", 1);
         for parts in [1, 3] {

@@ -26,7 +26,7 @@ fn network() -> Value {
 
 /// Number of pauses of a class on a link.
 fn pauses(results: &Results, name: &str, class: u32) -> u64 {
-    let links = results.summary["links"].as_array().unwrap();
+    let links = results.links.show();
     let link = links.iter().find(|link| link["name"] == name).unwrap();
     let mut classes = link["classes"].as_array().unwrap().iter();
     classes.find(|of| of["class"] == class).unwrap()["pauses"].as_u64().unwrap()

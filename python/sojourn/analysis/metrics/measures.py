@@ -126,7 +126,7 @@ def of_busiest_link(counter: str) -> Metric:
     """
 
     def measure_one(result: Result) -> Statistic:
-        links = [measured(link) for link in result.summary["links"]]
+        links = map(measured, result.summary["links"])
         busiest = max(links, key=lambda link: float(link["utilisation"]), default={})
         return Statistic(float(busiest.get(counter, math.nan)))
 

@@ -157,6 +157,11 @@ impl Graph {
         format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
     }
 
+    /// Names of all links.
+    pub fn link_names(&self) -> Vec<String> {
+        (0..).zip(&self.links).map(|(id, _)| self.link_name(id)).collect()
+    }
+
     /// Name of a host.
     pub fn host_name(&self, host: HostId) -> &str {
         &self.nodes[self.hosts[host as usize] as usize].name

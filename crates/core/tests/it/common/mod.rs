@@ -83,12 +83,13 @@ pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
     })
 }
 
-/// Runs a scenario event by event and returns the summary. Asserts that flows, breakdown and links
-/// are the same in windows, with partitions on one and on two threads.
+/// Runs a scenario event by event and returns the summary with the links. Asserts that flows, breakdown and
+/// links are the same in windows, with partitions on one and on two threads.
 pub fn run_with_all_engines(scenario: &Value) -> Value {
     let results_of = |engine: &str, parts| {
         let results = try_run_in_partitions(parts, &with(scenario, json!({ "engine": engine })));
-        let Results { flows, account, summary, .. } = results.unwrap();
+        let Results { flows, account, links, mut summary, .. } = results.unwrap();
+        summary["links"] = links.show().into();
         (format!("{flows:?} {account:?} {}", summary["links"]), summary)
     };
     let (by_events, summary) = results_of("events", [1, 1]);
@@ -130,7 +131,7 @@ pub fn count(results: &Results, name: &str) -> u64 {
 
 /// Returns a value of a link.
 pub fn link(results: &Results, link: &str, name: &str) -> f64 {
-    let links = results.summary["links"].as_array().unwrap();
+    let links = results.links.show();
     let entry = links.iter().find(|entry| entry["name"] == link);
     entry.and_then(|entry| entry[name].as_f64()).unwrap_or_else(|| panic!("no {name} of {link}"))
 }

@@ -1,0 +1,72 @@
+"""Counters of links: a table, and its rows as the entry `links` of a summary."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import polars as pl
+
+Row = dict[str, Any]
+"""Counters of a link by name; those of the measured interval are in the table `measured`."""
+
+
+class LinkRows(Sequence[Row]):
+    """Links as dictionaries, each made when it is read.
+
+    A large network has hundreds of thousands of links, and a dictionary takes 2 KB.
+    """
+
+    def __init__(self, table: pl.DataFrame | Callable[[], pl.DataFrame]) -> None:
+        """Show the rows of a table, or of the table that a function returns."""
+        self._table = table
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The links as a table."""
+        return self._table if isinstance(self._table, pl.DataFrame) else self._table()
+
+    def __len__(self) -> int:
+        return self.table.height
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(_present, self.table.iter_rows(named=True))
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return list(LinkRows(self.table[index]))
+        return _present(self.table.row(index, named=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} links>"
+
+
+def _present(row: Row) -> Row:
+    """Return a row without absent values: not every queue has a census."""
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def link_table(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the table of links from the core's columns."""
+    counters = dict(columns)
+    classes, census, measured = map(counters.pop, ("classes", "census", "measured"))
+    table = pl.DataFrame(counters)
+    if classes:
+        of_class = [
+            pl.DataFrame(pauses).select(pl.lit(number).alias("class"), pl.all()).to_struct()
+            for number, pauses in classes
+        ]
+        table = table.with_columns(pl.concat_list(of_class).alias("classes"))
+    if census:
+        counts = [of and {"arrived": of[0], "dropped": of[1]} for of in census]
+        table = table.with_columns(pl.Series("census", counts))
+    if measured:
+        table = table.with_columns(pl.DataFrame(measured).to_struct("measured"))
+    return table
