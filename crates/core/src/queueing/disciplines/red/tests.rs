@@ -1,3 +1,5 @@
+//! Unit tests of RED.
+
 use serde_json::json;
 
 use super::*;
