@@ -53,8 +53,6 @@ pub struct ChainInterval {
     pub reason: u8,
     /// Durations by location.
     pub durations: [Duration; LOCATIONS],
-    /// Number of the predecessor, counted from 1; 0 for the first interval after the handshake.
-    predecessor: u32,
 }
 
 impl ChainInterval {
@@ -62,24 +60,35 @@ impl ChainInterval {
         let mut durations = [Duration::ZERO; LOCATIONS];
         durations[..PATH_LOCATIONS].copy_from_slice(&delays.0);
         durations[PATH_LOCATIONS..].copy_from_slice(&[receiver, sender]);
-        Self { reason, durations, predecessor: 0 }
+        Self { reason, durations }
     }
 }
 
 /// Intervals that precede any transmission of a flow, up to a number of them.
+///
+/// There is one for each packet, and most of its durations are zero. So an interval is a word with the
+/// position of its predecessor, the reason and a bit for each location, and then the other durations.
 #[derive(Debug, Default)]
 pub struct Chain {
-    intervals: Vec<ChainInterval>,
+    words: Vec<u64>,
+    intervals: usize,
     most: usize,
 }
 
-/// Number of an interval that is not kept because there were too many before it.
+/// Layout of the first word of an interval: the position of the predecessor in the lowest bits, then the
+/// reason, then a bit for each location whose duration is not zero.
+const REASON_SHIFT: u32 = u32::BITS;
+const LOCATIONS_SHIFT: u32 = REASON_SHIFT + u8::BITS;
+
+const _: () = assert!(LOCATIONS_SHIFT as usize + LOCATIONS <= u64::BITS as usize);
+
+/// Position of an interval that is not kept because there were too many before it.
 const NOT_KEPT: u32 = u32::MAX;
 
 impl Chain {
     /// Returns an empty chain that keeps the first `most` intervals.
     pub fn new(most: usize) -> Self {
-        Self { intervals: Vec::new(), most }
+        Self { most, ..Self::default() }
     }
 
     /// Keeps the first `most` intervals, or more.
@@ -95,7 +104,7 @@ impl Chain {
                 _ => (PathDelays::ZERO, duration),
             };
             let reason = reason.reason();
-            self.add(breakdown, ChainInterval::new(reason, &at_port, Duration::ZERO, at_sender));
+            self.add(breakdown, &ChainInterval::new(reason, &at_port, Duration::ZERO, at_sender));
         }
     }
 
@@ -106,16 +115,40 @@ impl Chain {
         delays: &PathDelays,
         receiver: Duration,
     ) {
-        self.add(breakdown, ChainInterval::new(WINDOW, delays, receiver, Duration::ZERO));
+        self.add(breakdown, &ChainInterval::new(WINDOW, delays, receiver, Duration::ZERO));
     }
 
-    fn add(&mut self, breakdown: &mut Breakdown, interval: ChainInterval) {
-        if self.intervals.len() < self.most {
-            self.intervals.push(ChainInterval { predecessor: breakdown.last_interval, ..interval });
-            breakdown.last_interval = self.intervals.len() as u32;
-        } else {
+    fn add(&mut self, breakdown: &mut Breakdown, interval: &ChainInterval) {
+        if self.intervals == self.most {
             breakdown.last_interval = NOT_KEPT;
+            return;
         }
+        let first = self.words.len();
+        let ChainInterval { reason, durations } = interval;
+        let mut header = u64::from(breakdown.last_interval) | u64::from(*reason) << REASON_SHIFT;
+        self.words.push(header);
+        for (location, duration) in durations.iter().enumerate() {
+            if *duration > Duration::ZERO {
+                header |= 1 << (LOCATIONS_SHIFT as usize + location);
+                self.words.push(duration.0);
+            }
+        }
+        self.words[first] = header;
+        self.intervals += 1;
+        breakdown.last_interval = first as u32 + 1;
+    }
+
+    /// Returns the interval at a position, and the position of its predecessor; `None` if it is not kept.
+    fn interval(&self, position: u32) -> Option<(ChainInterval, u32)> {
+        let (header, mut rest) = self.words.get(position as usize..)?.split_first()?;
+        let mut durations = [Duration::ZERO; LOCATIONS];
+        for (location, duration) in durations.iter_mut().enumerate() {
+            if header >> (LOCATIONS_SHIFT as usize + location) & 1 == 1 {
+                let (first, others) = rest.split_first()?;
+                (*duration, rest) = (Duration(*first), others);
+            }
+        }
+        Some((ChainInterval { reason: (header >> REASON_SHIFT) as u8, durations }, *header as u32))
     }
 
     /// Returns the intervals from the start of the flow to its completion, if all are kept.
@@ -132,10 +165,10 @@ impl Chain {
         }
         intervals.push(ChainInterval::new(FLIGHT, flight, Duration::ZERO, Duration::ZERO));
         let mut next = completion.breakdown.last_interval;
-        while let Some(index) = next.checked_sub(1) {
-            let interval = self.intervals.get(index as usize)?;
-            intervals.push(*interval);
-            next = interval.predecessor;
+        while let Some(position) = next.checked_sub(1) {
+            let interval;
+            (interval, next) = self.interval(position)?;
+            intervals.push(interval);
         }
         if *handshake != Handshake::default() {
             let Handshake { delays, sender } = handshake;

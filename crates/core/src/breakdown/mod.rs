@@ -114,7 +114,7 @@ pub struct Breakdown {
     receiver: Duration,
     waits: [Duration; WAIT_REASONS],
     window_rtts: u32,
-    /// Number of the last interval of its chain, counted from 1, if chains are kept.
+    /// Position of the last interval of its chain, counted from 1, if chains are kept.
     last_interval: u32,
     /// Number of the transmitted flow in the byte stream of a persistent connection, from 0.
     stream_index: u32,
