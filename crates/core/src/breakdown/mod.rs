@@ -196,13 +196,23 @@ impl BreakdownRow {
     /// Combines the breakdown of the handshake with that of the packet that completed the flow.
     pub fn new(handshake: &Handshake, completion: &Completion) -> Self {
         let Completion { breakdown, delays, connection } = completion;
-        let handshake = handshake.delays.0.iter().chain([&handshake.sender]);
-        let window = breakdown.window.0.iter().chain([&breakdown.receiver]);
-        // The last packet has no delays on the reverse path.
-        let flight = &delays.0[..REVERSE];
-        let all = handshake.chain(window).chain(&breakdown.waits).chain(flight).chain([connection]);
+        let parts: [&[Duration]; 7] = [
+            &handshake.delays.0,
+            &[handshake.sender],
+            &breakdown.window.0,
+            &[breakdown.receiver],
+            &breakdown.waits,
+            // The last packet has no delays on the reverse path.
+            &delays.0[..REVERSE],
+            &[*connection],
+        ];
         let mut components = [Duration::ZERO; COMPONENTS];
-        components.iter_mut().zip(all).for_each(|(component, duration)| *component = *duration);
+        let mut rest = &mut components[..];
+        for part in parts {
+            let (own, others) = rest.split_at_mut(part.len());
+            own.copy_from_slice(part);
+            rest = others;
+        }
         Self { components, window_rtts: u64::from(breakdown.window_rtts) }
     }
 

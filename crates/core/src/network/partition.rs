@@ -26,9 +26,9 @@ pub struct Shipment {
 }
 
 impl Network {
-    /// Visits the arrivals at the end of a link before `ends`, when a window begins at `begins`. The
-    /// transmitting node may be behind or ahead by a window: every packet that arrives before the
-    /// window ends has been started when it begins.
+    /// Visits the arrivals at the end of a link before `ends`, when a window begins at `begins`, and reads
+    /// ahead what they need. The transmitting node may be behind or ahead by a window: every packet that
+    /// arrives before the window ends has been started when it begins.
     #[inline]
     pub fn visit_arrivals(
         &mut self,
@@ -37,18 +37,19 @@ impl Network {
         ends: Time,
         mut visit: impl FnMut(Time),
     ) {
-        for flight in self.ports[link as usize].arrivals(begins, ends) {
-            visit(flight.arrives);
-            self.routes.read_ahead(flight.packet.next_hop);
-        }
-    }
-
-    /// Reads ahead the records of the packets that [`visit_arrivals`](Self::visit_arrivals) visits.
-    pub fn read_ahead_records(&mut self, link: LinkId, begins: Time, ends: Time) {
-        let Some(records) = &self.records else { return };
-        for flight in self.ports[link as usize].arrivals(begins, ends) {
-            let packet = &flight.packet;
-            records.read_ahead(packet, self.routes.link(packet.next_hop) == END);
+        let Self { ports, routes, records, .. } = self;
+        let arrivals = ports[link as usize].arrivals(begins, ends);
+        // Two loops, so that runs without records do not pay for them.
+        let Some(records) = records else {
+            for flight in arrivals {
+                visit(flight.arrives);
+                routes.read_ahead(flight.packet.next_hop);
+            }
+            return;
+        };
+        for Flight { arrives, packet } in arrivals {
+            visit(*arrives);
+            records.read_ahead(packet, routes.link(packet.next_hop) == END);
         }
     }
 

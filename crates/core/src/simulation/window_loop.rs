@@ -309,12 +309,6 @@ impl Simulation<'_> {
                 arrivals.push((arrives - start).0 << 32 | u64::from(link));
             });
         }
-        if self.network.records().is_some() {
-            // A separate loop, so that runs without breakdowns do not pay for it.
-            for link in queues.links_due(group, end) {
-                self.network.read_ahead_records(link, start, end);
-            }
-        }
         arrivals.sort_unstable();
         for arrival in &*arrivals {
             let (time, link) = (start + Duration(arrival >> 32), *arrival as LinkId);

@@ -195,6 +195,7 @@ impl PacketRecords {
     }
 
     /// Records that a packet starts to wait at a port, whose transmitter has this activity.
+    #[inline]
     pub fn enter(&mut self, packet: &Packet, now: Time, totals: &Totals) {
         self.hops[number(packet)].waited.begin(now, totals);
     }
@@ -215,6 +216,7 @@ impl PacketRecords {
     }
 
     /// Adds the passage of a packet over a link.
+    #[inline]
     pub fn hop(&mut self, packet: &mut Packet, hop: &Hop) {
         let number = number(packet);
         let sums = &mut self.hops[number];

@@ -167,6 +167,7 @@ impl PortActivity {
     }
 
     /// Handles the start of a transmission.
+    #[inline]
     pub fn start(&mut self, packet: &mut Packet, has_waited: bool, starts: Time, ends: Time) {
         for class in 0..self.paused.len() {
             self.paused[class].idle = self.idle_for(class as Class, starts).0;

@@ -49,9 +49,10 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Appends an item.
+    #[inline]
     pub fn push(&mut self, item: T) {
         if self.len() == self.memory.len() {
-            self.grow(item);
+            self.grow([item]);
         }
         let index = self.index(self.len());
         self.memory[index] = item;
@@ -61,7 +62,7 @@ impl<T: Copy> Ring<T> {
     /// Inserts an item at `at`. Moves the items before `at`, which should be few.
     pub fn insert(&mut self, at: usize, item: T) {
         if self.len() == self.memory.len() {
-            self.grow(item);
+            self.grow([item]);
         }
         // Extends the ring at its beginning.
         self.first = self.index(self.memory.len() - 1) as u32;
@@ -89,9 +90,10 @@ impl<T: Copy> Ring<T> {
         (self.first as usize + at) & self.memory.len().wrapping_sub(1)
     }
 
-    /// Doubles the memory, and fills the new half with `any`.
+    /// Doubles the memory, and fills the new half with `any`. An array of its own, so that the caller's item
+    /// stays in registers: written to the stack in words, it would be read back in larger ones at a stall.
     #[cold]
-    fn grow(&mut self, any: T) {
+    fn grow(&mut self, [any]: [T; 1]) {
         self.memory.rotate_left(self.first as usize);
         self.first = 0;
         let more = self.memory.len().max(LEAST_CAPACITY);

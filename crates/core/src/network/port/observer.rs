@@ -152,6 +152,7 @@ impl Port {
     }
 
     /// Returns the passage of the packet that arrives at the end of the link now, if it is recorded.
+    #[inline]
     pub fn hop(&mut self, packet: &Packet, now: Time) -> Option<Hop> {
         let activity = self.activity.as_mut()?;
         let (starts, ends) = self.transmitter.crossed(packet.bytes, now).unwrap_or_else(|| {

@@ -162,7 +162,7 @@ impl SenderBreakdown {
             self.end_handshake(now, record, pool);
         } else if !self.is_window_full {
             self.add_pacing(now, sender, newly_paused, pool);
-        } else if sender.has_data(allowance) {
+        } else if record.is_some() || sender.has_data(allowance) {
             self.is_window_full = false;
             match record {
                 Some(record) => self.add_window_rtt(now, record, pool),
