@@ -10,6 +10,7 @@ pub mod outbox;
 mod overlay;
 mod partition;
 pub mod port;
+pub mod read_ahead;
 mod rejects;
 pub mod routes;
 pub mod side_table;

@@ -287,8 +287,8 @@ impl Routes {
     /// Reads the link at `position` ahead. With a million flows each route is a cache miss: a processor
     /// that reads the links of a whole window at once waits for all misses together
     /// (docs/performance.md).
-    pub fn read_ahead(&self, position: u32) {
-        black_box(self.hops.get(position as usize).copied());
+    pub fn read_ahead(&self, position: u32) -> Option<LinkId> {
+        black_box(self.hops.get(position as usize).copied())
     }
 
     /// Finds the route of a flow and the reverse route, which takes the same paths backwards.

@@ -15,7 +15,7 @@ pub struct LinkColumns {
     pub name: Vec<String>,
     /// Counters of the whole run.
     pub whole: NamedColumns,
-    /// Counters in the measured interval; empty if there is none.
+    /// Counters in the measured interval; empty without one.
     pub measured: NamedColumns,
     /// Pauses of each traffic class by its number; empty if there is one class.
     pub classes: Vec<(u32, NamedColumns)>,

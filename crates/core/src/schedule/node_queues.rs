@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use super::{Event, Partition, WindowPlan};
 use crate::base::units::Time;
@@ -88,7 +89,7 @@ impl NodeQueues {
     pub(super) fn end_window(&mut self) {
         let timer =
             self.timers[self.current_group].peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-        let inbound = self.plan.inbound(self.current_group).iter();
+        let inbound = self.plan.inbound(self.current_group..self.current_group + 1).iter();
         let arrivals = inbound.map(|link| self.next_arrival[*link as usize]);
         self.next[self.current_group] = arrivals.fold(timer, Time::min);
     }
@@ -129,7 +130,16 @@ impl NodeQueues {
 
     /// Links from other groups with an arrival before `end`.
     pub fn links_due(&self, group: usize, end: Time) -> impl Iterator<Item = LinkId> {
-        let links = self.plan.inbound(group).iter().copied();
+        self.links_of_groups_due(group..group + 1, end)
+    }
+
+    /// Links to these groups from other groups with an arrival before `end`.
+    pub fn links_of_groups_due(
+        &self,
+        groups: Range<usize>,
+        end: Time,
+    ) -> impl Iterator<Item = LinkId> {
+        let links = self.plan.inbound(groups).iter().copied();
         links.filter(move |link| self.next_arrival[*link as usize] < end)
     }
 }

@@ -5,6 +5,7 @@
 //! from the start of the window to its end ([dons23] and [unison24] partition networks in this way, too).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, LinkId, NodeId};
@@ -90,6 +91,11 @@ impl WindowPlan {
         self.end_groups.len()
     }
 
+    /// True if the ports outgrow the cache.
+    pub fn has_many_links(&self) -> bool {
+        self.links() >= MANY_LINKS
+    }
+
     /// Group of a node.
     pub fn group(&self, node: NodeId) -> usize {
         self.group_by_node[node as usize] as usize
@@ -100,9 +106,16 @@ impl WindowPlan {
         self.end_groups[link as usize].map(|group| group as usize)
     }
 
-    /// Links to a group from other groups.
-    pub fn inbound(&self, group: usize) -> &[LinkId] {
-        &self.inbound[self.first[group] as usize..self.first[group + 1] as usize]
+    /// Links to consecutive groups from other groups.
+    pub fn inbound(&self, groups: Range<usize>) -> &[LinkId] {
+        &self.inbound[self.first[groups.start] as usize..self.first[groups.end] as usize]
+    }
+
+    /// Returns consecutive groups from `group` on with about [`READ_AHEAD`] links.
+    pub fn groups_ahead(&self, group: usize) -> Range<usize> {
+        let last = self.first[group] + READ_AHEAD;
+        let following = self.first[group + 1..].iter().take_while(|first| **first < last).count();
+        group..group + following.max(1)
     }
 }
 
@@ -116,6 +129,10 @@ const MIN_PACKETS_AT_MANY_LINKS: f64 = 0.5;
 
 /// Number of links whose ports outgrow a second-level cache of 1 MB.
 const MANY_LINKS: usize = 4096;
+
+/// Number of links whose arrivals are read ahead together: many misses overlap, and the lines of memory still
+/// fit in the cache (docs/performance.md).
+const READ_AHEAD: u32 = 64;
 
 /// Nonzero delays of a network's links.
 fn delays(graph: &Graph) -> BTreeSet<Duration> {
@@ -159,12 +176,31 @@ mod tests {
         assert_eq!(coarse.group(0), coarse.group(1));
         assert_eq!((coarse.end(0), coarse.end(1)), (None, None));
         let switches = coarse.group(0);
-        assert_eq!(coarse.inbound(switches).len(), 4);
+        assert_eq!(coarse.inbound(switches..switches + 1).len(), 4);
         for link in 0..10 {
             let into: Vec<_> =
-                (0..5).filter(|group| coarse.inbound(*group).contains(&link)).collect();
+                (0..5).filter(|group| coarse.inbound(*group..*group + 1).contains(&link)).collect();
             assert_eq!(into, Vec::from_iter(coarse.end(link)));
         }
+    }
+
+    #[test]
+    fn all_groups_are_read_ahead_once_in_spans_of_some_links() {
+        let mut graph = graph(Rate::from_gbps(1));
+        for switch in 0..2 {
+            for i in 0..READ_AHEAD {
+                let host = graph.add_host(format!("more{switch}_{i}"));
+                graph.connect(host, switch, Rate::from_gbps(1), Duration::from_micros(1));
+            }
+        }
+        let plan = WindowPlan::finest(&graph);
+        let mut spans = Vec::new();
+        while spans.iter().sum::<usize>() < plan.groups() {
+            let groups = plan.groups_ahead(spans.iter().sum());
+            assert!(groups.len() == 1 || plan.inbound(groups.clone()).len() < READ_AHEAD as usize);
+            spans.push(groups.len());
+        }
+        assert_eq!(spans, [1, 1, 63, 63, 6], "switches, and hosts with a link each");
     }
 
     #[test]

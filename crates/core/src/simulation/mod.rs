@@ -35,6 +35,7 @@ use crate::model::graph::{Change, Graph};
 use crate::model::host_clock::{self, Clocks, Stamps};
 use crate::model::packet::{FlowNumber, Format};
 use crate::network::Network;
+use crate::network::read_ahead::ReadAhead;
 use crate::network::routes::Route;
 use crate::network::switch::pause_watchdog::Deadlock;
 use crate::record::{FlowColumns, Recorder};
@@ -98,6 +99,8 @@ pub struct Simulation<'a> {
     events_before_window: u64,
     /// Arrivals at a group in a window; a field for reuse of its memory.
     arrivals: Vec<u64>,
+    /// State that is read ahead.
+    ahead: ReadAhead,
     /// Slots of flows that may have ended in this instant, each with the time of a packet loss if that is the
     /// cause.
     end_candidates: Vec<(Time, usize)>,
@@ -163,6 +166,7 @@ impl<'a> Simulation<'a> {
             flows: LiveFlows::default(),
             events_before_window: 0,
             arrivals: Vec::new(),
+            ahead: ReadAhead::default(),
             end_candidates: Vec::new(),
             live_flow_count: LiveFlowCount::default(),
             local_flows: 0,

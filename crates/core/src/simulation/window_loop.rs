@@ -281,8 +281,11 @@ impl Simulation<'_> {
         self.import_packets();
         self.pending_flows.announce_before(window.end, self.graph, &mut self.scheduler)?;
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        let mut first = 0;
+        let (mut first, mut read_until) = (0, 0);
         while let Some(group) = self.scheduler.next_due_group(first, window.end) {
+            if group >= read_until {
+                read_until = self.read_ahead(group, window);
+            }
             self.run_group(group, window, &mut arrivals)?;
             first = group + 1;
         }
@@ -291,6 +294,23 @@ impl Simulation<'_> {
             self.export_packets(window.end);
         }
         Ok(())
+    }
+
+    /// Reads ahead the state that arrivals in a window need, if the network outgrows the cache, of the groups
+    /// from `group` to the one that it returns. Not inlined, because most networks do not need it.
+    #[inline(never)]
+    fn read_ahead(&mut self, group: usize, Window { start, end }: Window) -> usize {
+        let Some(queues) = self.scheduler.node_queues() else { return usize::MAX };
+        if !queues.plan.has_many_links() {
+            return usize::MAX;
+        }
+        let groups = queues.plan.groups_ahead(group);
+        let links = queues.links_of_groups_due(groups.clone(), end);
+        self.network.read_ahead(links, start, end, &mut self.ahead);
+        for (slot, is_answer) in &self.ahead.deliveries {
+            self.flows.read_ahead(*slot as usize, *is_answer);
+        }
+        groups.end
     }
 
     /// Runs a group in a window.

@@ -2,7 +2,7 @@
 //! `invariants.rs` check that all give the same results; these tests check the choice of the engine
 //! and the end of a run on threads.
 
-use crate::common::{as_in_papers, run, try_run_in_partitions, with};
+use crate::common::{as_in_papers, run, run_with_all_engines, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::run::scenario::Scenario;
@@ -75,4 +75,16 @@ fn run_on_threads_can_be_stopped() {
         let stopped = scenario.run_on(threads, &watch);
         assert_eq!(stopped.unwrap_err().to_string(), "interrupted", "{threads} threads");
     }
+}
+
+#[test]
+fn a_network_that_outgrows_the_cache_has_the_same_results_with_all_engines() {
+    // 4116 links, whose state is read ahead in windows.
+    let summary = run_with_all_engines(&json!({
+        "topology": { "kind": "fat_tree", "k": 14, "rate": "10 Gbps" },
+        "transport": "dctcp",
+        "workload": { "kind": "permutation", "size": "30 KB" },
+        "time_limit": "1 s",
+    }));
+    assert_eq!(summary["counts"]["finished"], 686);
 }

@@ -1,5 +1,7 @@
 //! FIFO ring with access by index.
 
+use std::hint::black_box;
+
 /// Queue in a ring of memory whose length is a power of two: access by index costs one addition and one
 /// mask. An empty ring restarts at the beginning of its memory, which is still in the cache
 /// (docs/performance.md).
@@ -41,6 +43,11 @@ impl<T: Copy> Ring<T> {
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         let index = self.index(at);
         if at < self.len() { self.memory.get_mut(index) } else { None }
+    }
+
+    /// Reads the memory of the item at `at` ahead, which may be the next to be appended.
+    pub fn read_ahead(&self, at: usize) {
+        black_box(self.memory.get(self.index(at)).copied());
     }
 
     /// Returns the items from `at` on.

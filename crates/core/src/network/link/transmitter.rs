@@ -76,6 +76,13 @@ impl Transmitter {
         }
     }
 
+    /// Reads ahead the first packet in flight, the first waiting packet and the end of the line.
+    pub fn read_ahead(&self) {
+        for at in [0, self.started as usize, self.line.len()] {
+            self.line.read_ahead(at);
+        }
+    }
+
     /// Appends a packet to the waiting packets.
     pub fn append(&mut self, packet: &Packet) {
         self.line.push(Flight { arrives: Time::NEVER, packet: *packet });

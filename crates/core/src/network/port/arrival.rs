@@ -3,6 +3,8 @@
 //! The receiving node takes packets off the link and is not notified of transmissions: every packet
 //! that arrives within a window was started before the window begins (docs/design.md).
 
+use std::hint::black_box;
+
 use super::{Hop, Port, may_go};
 use crate::base::units::Time;
 use crate::model::packet::Packet;
@@ -20,6 +22,16 @@ impl Port {
     pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = &Flight> {
         self.advance_to(now);
         self.transmitter.flights().take_while(move |flight| flight.arrives < ends)
+    }
+
+    /// Reads ahead the lines of memory that a hop needs, without the packets.
+    pub fn read_ahead(&self) {
+        black_box((self.transmitter.busy_until, self.quiet_below, self.counters.arrived));
+    }
+
+    /// Reads ahead the packets that a hop needs.
+    pub fn read_ahead_packets(&self) {
+        self.transmitter.read_ahead();
     }
 
     /// Hands the packets in flight to another partition from now on (`export`).

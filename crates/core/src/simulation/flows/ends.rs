@@ -4,6 +4,8 @@
 //! shared state is fixed when the flow starts, and all other information travels in packets. Hence the order
 //! in which hosts are handled does not matter, as long as packets take some time between them.
 
+use std::hint::black_box;
+
 use super::connections::StreamFlows;
 use super::table::ChunkedTable;
 use crate::base::units::Time;
@@ -213,6 +215,15 @@ impl LiveFlows {
     pub(in crate::simulation) const BYTES: usize = size_of::<Option<SenderEnd>>()
         + size_of::<Option<ReceiverEnd>>()
         + size_of::<Option<SharedState>>();
+
+    /// Reads ahead lines of memory that the sender needs for an answer, or the receiver for another packet.
+    pub(in crate::simulation) fn read_ahead(&self, slot: usize, is_answer: bool) {
+        if is_answer && let Some(end) = self.senders.get(slot) {
+            black_box((end.number, end.stop_at, end.sender.retransmits, end.breakdown.is_some()));
+        } else if let Some(end) = self.receivers.get(slot) {
+            black_box((end.number, end.expected, end.receiver.has_options, end.completed_at));
+        }
+    }
 
     /// Number of flows in progress. A byte stream counts as the flows that it carries.
     pub(in crate::simulation) fn active(&self) -> usize {
