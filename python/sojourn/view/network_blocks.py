@@ -54,7 +54,7 @@ def links(result: Result, names: list[str]) -> str:
     """Return the links as a block: numbers of their ends in `names`, and counters of the run."""
     number = {name: place for place, name in enumerate(names)}
     pairs = _ends(result)
-    table = result.links
+    table = pl.DataFrame(result.summary["links"], infer_schema_length=None)
     # The links of an ideal have no queues.
     absent = [pl.lit(0).alias(name) for name in COUNTERS if name not in table.columns]
     table = table.with_columns(absent)
