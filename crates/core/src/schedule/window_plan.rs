@@ -111,7 +111,7 @@ impl WindowPlan {
         &self.inbound[self.first[groups.start] as usize..self.first[groups.end] as usize]
     }
 
-    /// Returns consecutive groups from `group` on with about [`READ_AHEAD`] links.
+    /// Returns consecutive groups from `group` on with about `READ_AHEAD` links.
     pub fn groups_ahead(&self, group: usize) -> Range<usize> {
         let last = self.first[group] + READ_AHEAD;
         let following = self.first[group + 1..].iter().take_while(|first| **first < last).count();
