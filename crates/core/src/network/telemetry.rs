@@ -25,14 +25,14 @@ struct AverageUtilisation {
     random: Random,
     /// Average; 1 for a full link without a queue.
     value: f64,
-    /// Start of the last transmission of data, and its bytes.
+    /// Start of the last transmission, and its bytes.
     last: Option<(Time, u16)>,
     /// Codes of the packets in flight that collect telemetry, in order.
     codes: Ring<u32>,
 }
 
 impl AverageUtilisation {
-    /// Handles the start of the transmission of data, when `queued` bytes wait.
+    /// Handles the start of the transmission of a packet, when `queued` bytes wait.
     fn update(&mut self, packet: &Packet, time: Time, queued: u64, rate: Rate) {
         let Some((before, bytes)) = self.last.replace((time, packet.bytes)) else { return };
         let period = self.digest.period.seconds();
@@ -59,10 +59,7 @@ impl PortTelemetry {
     /// Handles the start of the transmission of a packet, when `transmitted` bytes have been transmitted,
     /// with the packet, and `queued` bytes wait.
     pub(super) fn start(&mut self, packet: &Packet, time: Time, transmitted: u64, queued: u64) {
-        if packet.kind.is_control() {
-            return;
-        }
-        let collects = packet.telemetry_row().is_some();
+        let collects = !packet.kind.is_control() && packet.telemetry_row().is_some();
         if let Some(average) = &mut self.average {
             average.update(packet, time, queued, self.rate);
             if collects {
@@ -143,13 +140,15 @@ mod tests {
         // A packet of 1000 B takes 100 ns at 80 Gb/s; 1 us carries 10 000 B.
         let digest = Digest { base: 1.05, period: Duration::from_micros(1) };
         let format: Format = defaults();
-        let packet = Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) };
+        // Packets of all kinds count.
+        let packets = [Kind::Data, Kind::Ack]
+            .map(|kind| Packet { bytes: 1000, ..format.control(kind, 0, Time::ZERO) });
         for (queued, gap, expected) in [(0, 1, 1.0), (5_000, 1, 1.5), (0, 2, 0.5)] {
             let mut port = PortTelemetry::new(Rate::from_gbps(80));
             port.set_digest(digest, Random::new(1, "digest"));
             for number in 0..400 {
                 let time = Time::ZERO + Duration::from_nanos(100 * gap * number);
-                port.start(&packet, time, 1000, queued);
+                port.start(&packets[number as usize % 2], time, 1000, queued);
             }
             let value = port.average.unwrap().value;
             assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
