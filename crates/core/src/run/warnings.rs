@@ -45,6 +45,7 @@ impl Scenario {
             .chain(self.workload_warnings())
             .chain(self.timeout_warnings())
             .chain(self.queue_warnings(graph, simulation, queues))
+            .chain(self.trimming_warnings(simulation))
             .chain(retransmission_warning(simulation))
             .chain(self.overload_warning(graph))
             .chain(self.empty_start_warning())
@@ -88,6 +89,23 @@ impl Scenario {
             )
         });
         switch.into_iter().chain(host)
+    }
+
+    /// Warns of transports that rely on trimming if queues drop packets and trim none.
+    fn trimming_warnings(&self, simulation: &Simulation<'_>) -> impl Iterator<Item = String> {
+        let ports = simulation.network.ports();
+        let drops: u64 = ports.iter().map(|port| port.counters.dropped).sum();
+        let trims_none = ports.iter().all(|port| port.counters.trimmed == 0);
+        self.all_transports().filter_map(move |(field, transport)| {
+            let mechanism = transport.mechanism(&self.packet);
+            let relies = mechanism.acks.answers_trimmed && !mechanism.sleek;
+            (relies && trims_none && drops > 0).then(|| {
+                format!(
+                    "{field}: queues dropped {drops} packets and trimmed none, so that only timeouts \
+                     detect losses; give a queue that trims (`composite`)"
+                )
+            })
+        })
     }
 
     /// Warns of random arrivals into an empty network that end by default, all of which count.

@@ -144,6 +144,20 @@ fn without_trimming_an_incast_has_the_same_results_with_all_engines() {
 }
 
 #[test]
+fn a_queue_that_drops_is_worth_a_warning_unless_losses_are_detected_without_trimming() {
+    let rows: Vec<_> = (0..32).map(|flow| (0.0, 16 + 3 * flow, 0, 64 * 4096)).collect();
+    let warns = |transport: Value, queue: &str| {
+        let queue = json!({ "kind": queue, "capacity": "20 packets" });
+        let changes = json!({ "transport": transport, "queue": queue });
+        let summary = run(&with(&fat_tree("nscc", &rows), changes)).summary;
+        summary["warnings"].to_string().contains("transport: queues dropped")
+    };
+    assert!(warns(json!({}), "drop_tail"));
+    assert!(!warns(json!({ "trimming": false }), "drop_tail"));
+    assert!(!warns(json!({}), "composite"));
+}
+
+#[test]
 fn without_trimming_losses_of_an_incast_wait_for_no_timeout() {
     // 32 windows of 1.5 BDP overflow the queue of 5 BDP.
     let rows: Vec<_> = (0..32).map(|flow| (0.0, 16 + 3 * flow, 0, 64 * 4096)).collect();
