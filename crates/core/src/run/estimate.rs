@@ -173,15 +173,15 @@ impl Scenario {
         })
     }
 
-    /// Returns the number of packets with payload: those of sized flows, or all that the network carries if
-    /// there are long-lived flows, which fill it.
+    /// Returns the number of packets with payload: those of sized flows, and of long-lived flows what they can
+    /// carry beside them, each at most the rate of a host.
     fn packets_until(&self, ends: Time, workload: &WorkloadEstimate, graph: &Graph) -> f64 {
-        let carried = if workload.long_lived_end.is_some() {
-            capacity(graph) / 8.0 * ends.seconds()
-        } else {
-            0.0
-        };
-        workload.payload.max(carried) / self.packet.payload.0 as f64
+        let bytes = |rate: f64| rate / 8.0 * ends.seconds();
+        let long_lived = workload.long_lived_end.map_or(0.0, |_| workload.concurrent);
+        let of_flow = graph.access_rate().bps() / graph.hosts.len() as f64;
+        let carried = workload.payload + long_lived * bytes(of_flow);
+        let payload = workload.payload.max(carried.min(bytes(capacity(graph))));
+        payload / self.packet.payload.0 as f64
     }
 
     /// Returns the number of packets that are recorded, or logged while their flows are in progress, and the
@@ -316,5 +316,10 @@ mod tests {
         let hops = estimate_of(&long).packet_hops;
         assert!((both.packet_hops / hops - 1.0).abs() < 1e-9, "{} of {hops}", both.packet_hops);
         assert!(hops > 5.0 * estimate_of(&short).packet_hops);
+        let few = json!({ "kind": "flows", "flows": [
+            { "source": 0, "target": 9 }, { "source": 1, "target": 9, "start": "10 ms" },
+        ] });
+        let share = estimate_of(&few).packet_hops / hops;
+        assert!((share * 128.0 / 2.0 - 1.0).abs() < 1e-9, "{share} for 2 of 128 hosts");
     }
 }
