@@ -54,6 +54,8 @@ def test_links_are_stored_as_a_table_and_read_as_rows(tmp_path: Path) -> None:
     assert stored.links.equals(result.links)
     assert pl.DataFrame(stored.summary["links"]).height == stored.links.height == 6
     assert stored.summary["links"][0]["name"] == "host0->switch"
+    dumped = json.loads(json.dumps(result.summary, default=list))
+    assert dumped["links"] == result.summary["links"]
 
 
 def test_an_answer_of_samples_has_the_links_of_all() -> None:

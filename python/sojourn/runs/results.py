@@ -53,7 +53,8 @@ class Result:
     summary: dict[str, Any]
     """Scenario, seed, version, counts, links, load, run time and CPU time.
 
-    `links` are the rows of the table `links` as dictionaries.
+    `links` are the rows of the table `links` as dictionaries, made when they are read:
+    `json.dumps(summary, default=list)` includes them.
     """
 
     def __init__(
