@@ -173,8 +173,8 @@ impl Scenario {
         })
     }
 
-    /// Returns the number of packets with payload: those of sized flows, and of long-lived flows what they can
-    /// carry beside them, each at most the rate of a host.
+    /// Returns the number of packets with payload: those of sized flows, and what long-lived flows can carry
+    /// beside them, each at most the rate of a host.
     fn packets_until(&self, ends: Time, workload: &WorkloadEstimate, graph: &Graph) -> f64 {
         let bytes = |rate: f64| rate / 8.0 * ends.seconds();
         let long_lived = workload.long_lived_end.map_or(0.0, |_| workload.concurrent);
