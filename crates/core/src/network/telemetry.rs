@@ -43,6 +43,11 @@ impl AverageUtilisation {
     }
 }
 
+/// Returns true if the packet collects telemetry; an ACK only returns it.
+fn collects(packet: &Packet) -> bool {
+    !packet.kind.is_control() && packet.telemetry_row().is_some()
+}
+
 impl PortTelemetry {
     /// Returns the telemetry of a port at a link of this nominal rate.
     pub(super) fn new(rate: Rate) -> Self {
@@ -59,7 +64,7 @@ impl PortTelemetry {
     /// Handles the start of the transmission of a packet, when `transmitted` bytes have been transmitted,
     /// with the packet, and `queued` bytes wait.
     pub(super) fn start(&mut self, packet: &Packet, time: Time, transmitted: u64, queued: u64) {
-        let collects = !packet.kind.is_control() && packet.telemetry_row().is_some();
+        let collects = collects(packet);
         if let Some(average) = &mut self.average {
             average.update(packet, time, queued, self.rate);
             if collects {
@@ -77,7 +82,9 @@ impl PortTelemetry {
     /// Takes the telemetry of a packet that has arrived at the end of the link; none if the packet collects
     /// none, or if another partition has taken it.
     fn take(&mut self, packet: &Packet) -> Option<(HopTelemetry, u32)> {
-        packet.telemetry_row().filter(|_| !packet.kind.is_control())?;
+        if !collects(packet) {
+            return None;
+        }
         let hop = self.in_flight.get(0).copied()?;
         self.in_flight.drop_first();
         let code = self.average.as_mut().map_or(0, |average| {
