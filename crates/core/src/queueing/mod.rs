@@ -132,9 +132,10 @@ pub trait Queue: Send {
     /// Calls `visit` for every queued packet, in unspecified order.
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet));
 
-    /// Returns true if [`dequeue`](Self::dequeue) depends on the queued packets only, drops no
-    /// packet and draws no random number. The port may then dequeue later than the transmission
-    /// starts, and let a packet bypass the empty queue when the link is idle.
+    /// Returns true if [`dequeue`](Self::dequeue) depends on the queued packets and the port's random
+    /// numbers only, and drops no packet. The port may then dequeue later than the transmission
+    /// starts, but before its next access to the queue, and let a packet bypass the empty queue when
+    /// the link is idle.
     fn allows_lazy_service(&self) -> bool {
         false
     }
