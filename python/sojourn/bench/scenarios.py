@@ -141,6 +141,14 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W10: TCP Reno in Python, 10 long flows on one link of 10 Gb/s",
         "transport": f"{CONTROLLERS / 'reno.py'}:Reno",
     },
+    "W11": {
+        "name": "W11: UET's window control, permutation of 2 MB flows on a fat-tree of 1024 hosts",
+        "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
+        "packet": {"payload": "4096 B", "header": "64 B", "ack": "64 B"},
+        "transport": {"kind": "uet", "control": "nscc"},
+        "routing": "entropy",
+        "workload": {"kind": "permutation", "size": "2 MB"},
+    },
     "W12": {
         "name": "W12: HPCC, 800 flows of web search at load 0.5 on a Clos of 320 hosts",
         "topology": {

@@ -14,7 +14,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Names: W1 to W4, W5-TCP, W5-RCP, W6 to W10, W10-Reno, W12 to W18, W14-slow, "
+            help="Names: W1 to W4, W5-TCP, W5-RCP, W6 to W10, W10-Reno, W11 to W18, W14-slow, "
             "W15-few.",
             autocompletion=completion.benchmarks,
         ),
