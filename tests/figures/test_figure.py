@@ -43,6 +43,7 @@ def test_figures_are_discovered_in_folders() -> None:
     assert list(figures) == ["t1"]
     assert figures["t1"].path == EXPERIMENTS / "tiny" / "t1.py"
     assert discovery.choose(figures, ["tiny"]) == discovery.choose(figures, ["all"])
+    assert discovery.choose(figures, ["T1"]) == [figures["t1"]]
     with pytest.raises(ScenarioError, match=r"tniy: unknown figure; did you mean `tiny`"):
         discovery.choose(figures, ["t1", "tniy"])
 

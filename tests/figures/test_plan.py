@@ -40,6 +40,15 @@ def test_the_estimate_of_long_lived_flows_is_bounded_by_the_receiver() -> None:
     assert estimate["packet_hops"] == pytest.approx(hops, rel=0.2)
 
 
+def test_the_breakdown_costs_time_but_no_packet_hops(monkeypatch: pytest.MonkeyPatch) -> None:
+    (plain,) = plan.plan_figures([FIGURE], "smoke", None)
+    runs = [(labels, {**run, "account": True}) for labels, run in FIGURE.plan("smoke")]
+    monkeypatch.setattr(FIGURE, "plan", lambda scale: runs)
+    (breakdown,) = plan.plan_figures([FIGURE], "smoke", None)
+    assert breakdown.packet_hops == plain.packet_hops == plain.cost
+    assert breakdown.cost == pytest.approx(plan.BREAKDOWN_COST * plain.cost)
+
+
 def test_a_shared_run_counts_once() -> None:
     first, second = plan.plan_figures([FIGURE, FIGURE], "smoke", None)
     assert first.packet_hops > 0

@@ -43,11 +43,14 @@ def discover(*folders: Path) -> dict[str, Figure]:
 def choose(figures: Mapping[str, Figure], names: Iterable[str]) -> list[Figure]:
     """Return the named figures without duplicates; a name is an id, the key of a paper, or `all`.
 
+    The text of figures writes ids in capitals, so that case is ignored.
+
     Raises `ScenarioError` for an unknown name.
     """
     chosen: dict[str, Figure] = {}
     for name in names:
-        matches = [item for item in figures.values() if name in (item.id, item.paper.key, "all")]
+        same = name.casefold()
+        matches = [item for item in figures.values() if same in (item.id, item.paper.key, "all")]
         if not matches:
             papers = {figure.paper.key for figure in figures.values()}
             hint = did_you_mean(name, [*figures, *papers, "all"])

@@ -57,9 +57,10 @@ def plan_table(plans: Sequence[Plan], hops_per_cpu_second: float) -> Table:
         sum(plan.runs for plan in plans),
         sum(plan.cached for plan in plans),
         sum(plan.packet_hops for plan in plans),
+        sum(plan.cost for plan in plans),
     )
     for plan in [*plans, total] if len(plans) > 1 else plans:
-        cpu_time = format_long_time(plan.packet_hops / hops_per_cpu_second)
+        cpu_time = format_long_time(plan.cost / hops_per_cpu_second)
         hops = f"{plan.packet_hops / 1e6:,.0f} million"
         table.add_row(plan.figure, f"{plan.runs:,}", f"{plan.cached:,}", hops, cpu_time)
     return table
