@@ -1,10 +1,12 @@
-//! Golden tables of every transport: mean and tail slowdown, drops, marks and retransmissions. Any
-//! change in behaviour appears as a difference to review.
+//! Golden tables: mean and tail slowdown, drops, marks and retransmissions of every transport, and the records
+//! of a flow. Any change in behaviour appears as a difference to review.
 
 use std::fmt::Write;
 
 use crate::common::{count, deadlines, mean, run, with, with_just_enough_buffer};
 use serde_json::{Value, json};
+use sojourn_core::record::packets::ABSENT;
+use sojourn_core::record::{Chains, Packets};
 use sojourn_core::transport::controllers;
 
 /// The web search sizes of [dctcp10], divided by ten for short runs.
@@ -81,5 +83,56 @@ fn mean_and_tail_slowdowns_of_every_transport() {
         }
     }
     assert!(paused_transports > 10, "only {paused_transports} transports were paused");
+    insta::assert_snapshot!(table);
+}
+
+/// Returns a time in microseconds, or a dash.
+fn microseconds(time_ps: u64) -> String {
+    if time_ps == ABSENT { "-".to_owned() } else { format!("{:.3}", time_ps as f64 / 1e6) }
+}
+
+#[test]
+fn packets_and_causal_chain_of_a_flow_that_loses_packets() {
+    let results = run(&json!({
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
+        "transport": "tcp",
+        "queue": { "kind": "drop_tail", "capacity": "6 packets" },
+        "workload": { "kind": "synchronised", "flows": 2, "size": "20 KB" },
+        "account": true,
+        "record": { "flows": [1] },
+    }));
+    let mut table = String::from(
+        "flow 1\n\npackets\nkind      number copy because      sent/us arrived/us  lost/us  at\n",
+    );
+    let packets = &results.record.as_ref().unwrap().packets;
+    let Packets { sent, arrived_ps, lost_ps, lost_at, .. } = packets;
+    for row in (0..sent.flow.len()).filter(|row| sent.flow[*row] == 1) {
+        let kind = Packets::KINDS[usize::from(sent.kind[row])];
+        let because = Packets::REASONS[usize::from(sent.because[row])];
+        let [at, arrived, lost] =
+            [sent.sent_ps[row], arrived_ps[row], lost_ps[row]].map(microseconds);
+        let link = if lost_ps[row] == ABSENT { "-".to_owned() } else { lost_at[row].to_string() };
+        let (number, copy) = (sent.number[row], sent.copy[row]);
+        writeln!(
+            table,
+            "{kind:9} {number:>6} {copy:>4} {because:12} {at:>7} {arrived:>10} {lost:>8} {link:>3}"
+        )
+        .unwrap();
+    }
+    let mut chains = results.chains.clone();
+    table.push_str("\ncausal chain\nbegins/us reason       location: duration/us\n");
+    let durations: Vec<_> = chains.take_durations().collect();
+    for row in (0..chains.flow.len()).filter(|row| chains.flow[*row] == 1) {
+        let reason = Chains::REASONS[usize::from(chains.reason[row])];
+        let begins = microseconds(chains.begins_ps[row]);
+        let parts: Vec<String> = durations
+            .iter()
+            .filter(|(_, column)| column[row] > 0)
+            .map(|(name, column)| {
+                format!("{} {}", name.trim_end_matches("_ps"), microseconds(column[row]))
+            })
+            .collect();
+        writeln!(table, "{begins:>9} {reason:12} {}", parts.join(", ")).unwrap();
+    }
     insta::assert_snapshot!(table);
 }
