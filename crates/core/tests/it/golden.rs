@@ -1,5 +1,5 @@
-//! Golden tables: mean and tail slowdown, drops, marks and retransmissions of every transport, and the records
-//! of a flow. Any change in behaviour appears as a difference to review.
+//! Golden tables: mean and tail slowdown, drops, marks and retransmissions of every transport, and the
+//! records of a flow. Any change in behaviour appears as a difference to review.
 
 use std::fmt::Write;
 

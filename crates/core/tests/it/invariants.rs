@@ -5,7 +5,8 @@
 //! `make fuzz COUNT=…` runs more scenarios. A failure prints the seed and the scenario.
 
 use crate::common::campaign::{self, Plan};
-use crate::common::scenarios::{has_connections, scenario, with_credit};
+use crate::common::receiver_driven::with_credit;
+use crate::common::scenarios::{has_connections, scenario};
 use crate::common::{count, try_run_in_partitions, with};
 use crate::records::check_record;
 use serde_json::{Value, json};

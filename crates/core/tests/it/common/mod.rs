@@ -13,6 +13,7 @@ use sojourn_core::transport::controllers;
 pub mod campaign;
 mod disciplines;
 mod paths;
+pub mod receiver_driven;
 pub mod scenarios;
 pub mod two_switches;
 
