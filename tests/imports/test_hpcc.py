@@ -85,6 +85,7 @@ def test_error_rates_priorities_and_other_columns(convert: Convert) -> None:
     )
     assert 'kind = "star", hosts = 4' in imported.texts["scenario.toml"]
     assert "flow.txt: the header states 9 flows" in imported.lines
+    assert "flow.txt: ports are dropped" not in imported.lines
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,8 @@ def read_flows(document: Document, _options: Options) -> Flows:
     if in_order != flows:
         notes.append("the flows are sorted by their start")
     in_order, note = by_priority(in_order)
-    notes += [note, "ports are dropped", PACKET_NOTE]
+    ports = "" if len(rows[0].words) == 5 else "ports are dropped"
+    notes += [note, ports, PACKET_NOTE]
     return Flows(tuple(in_order), SETTINGS, tuple(filter(None, notes)))
 
 
