@@ -174,12 +174,11 @@ impl Scenario {
     }
 
     /// Returns the number of packets with payload: those of sized flows, and what long-lived flows can carry
-    /// beside them, each at most the rate of a host.
+    /// beside them.
     fn packets_until(&self, ends: Time, workload: &WorkloadEstimate, graph: &Graph) -> f64 {
         let bytes = |rate: f64| rate / 8.0 * ends.seconds();
-        let long_lived = workload.long_lived_end.map_or(0.0, |_| workload.concurrent);
-        let of_flow = graph.access_rate().bps() / graph.hosts.len() as f64;
-        let carried = workload.payload + long_lived * bytes(of_flow);
+        let of_host = graph.access_rate().bps() / graph.hosts.len() as f64;
+        let carried = workload.payload + workload.filled_hosts * bytes(of_host);
         let payload = workload.payload.max(carried.min(bytes(capacity(graph))));
         payload / self.packet.payload.0 as f64
     }
@@ -318,8 +317,18 @@ mod tests {
         assert!(hops > 5.0 * estimate_of(&short).packet_hops);
         let few = json!({ "kind": "flows", "flows": [
             { "source": 0, "target": 9 }, { "source": 1, "target": 9, "start": "10 ms" },
+            { "source": 0, "target": 8 },
         ] });
         let share = estimate_of(&few).packet_hops / hops;
         assert!((share * 128.0 / 2.0 - 1.0).abs() < 1e-9, "{share} for 2 of 128 hosts");
+        // Connections of calls beside them are no long-lived flows.
+        let calls = json!({
+            "kind": "rpc", "request": { "kind": "fixed", "size": "64 KB" },
+            "response": { "kind": "fixed", "size": "64 B" },
+            "pattern": { "load": 0.1, "peers": 16, "connections": 1, "stop": "20 ms" },
+        });
+        let beside = estimate_of(&json!({ "kind": "mixed", "parts": [few, calls] })).packet_hops;
+        let sum = estimate_of(&few).packet_hops + estimate_of(&calls).packet_hops;
+        assert!((beside / sum - 1.0).abs() < 1e-9, "{beside} of {sum}");
     }
 }

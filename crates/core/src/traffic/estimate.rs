@@ -16,6 +16,8 @@ pub struct WorkloadEstimate {
     /// Flows that are active at the same time whatever the network does: flows of one batch, and
     /// long-lived flows.
     pub concurrent: f64,
+    /// Number of hosts whose links long-lived flows can fill.
+    pub filled_hosts: f64,
     /// End of the last long-lived flow, if there is one; [`Time::NEVER`] without a stop.
     pub long_lived_end: Option<Time>,
     /// Start of the first flow.
@@ -38,6 +40,7 @@ impl WorkloadEstimate {
             is_fixed: true,
             payload,
             concurrent: 0.0,
+            filled_hosts: 0.0,
             long_lived_end: None,
             first,
             last,
@@ -46,11 +49,12 @@ impl WorkloadEstimate {
         }
     }
 
-    /// Marks `flows` of the flows as long-lived, ending at `stop`, or never if `stop` is not given.
-    pub(crate) fn with_long_lived(self, flows: f64, stop: Option<Time>) -> Self {
+    /// Marks `flows` of the flows as long-lived, ending at `stop`, or never if `stop` is not given. They can
+    /// fill the links of `filled_hosts` hosts.
+    pub(crate) fn with_long_lived(self, flows: f64, filled_hosts: f64, stop: Option<Time>) -> Self {
         let end = stop.unwrap_or(Time::NEVER);
         let last = self.last.max(end);
-        Self { concurrent: flows, long_lived_end: Some(end), last, ..self }
+        Self { concurrent: flows, filled_hosts, long_lived_end: Some(end), last, ..self }
     }
 
     /// Estimate for batches that arrive `rate` times a second, each with a number of flows and a
@@ -75,6 +79,7 @@ impl WorkloadEstimate {
             is_fixed: true,
             payload: batches * payload,
             concurrent: flows,
+            filled_hosts: 0.0,
             long_lived_end: None,
             first,
             last: first + Duration::from_seconds(batches / rate),
@@ -97,6 +102,7 @@ impl WorkloadEstimate {
             is_fixed: self.is_fixed && other.is_fixed,
             payload: self.payload + other.payload,
             concurrent: self.concurrent + other.concurrent,
+            filled_hosts: self.filled_hosts + other.filled_hosts,
             long_lived_end: self.long_lived_end.max(other.long_lived_end),
             first: self.first.min(other.first),
             last: self.last.max(other.last),

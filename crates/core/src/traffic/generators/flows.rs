@@ -1,5 +1,7 @@
 //! An explicit list of flows.
 
+use std::collections::BTreeSet;
+
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{Connection, FlowSpec};
@@ -90,7 +92,9 @@ impl Workload for Config {
         let lasting = || self.flows.iter().filter(|flow| flow.size.is_none());
         // A long-lived flow without a stop time counts as the last.
         let stop = lasting().map(|flow| flow.stop.unwrap_or(Time::NEVER)).max();
+        let hosts = |end: fn(&Flow) -> u32| lasting().map(end).collect::<BTreeSet<_>>().len();
+        let filled_hosts = hosts(|flow| flow.source).min(hosts(|flow| flow.target)) as f64;
         let count = lasting().count() as f64;
-        Ok(stop.map_or(estimate, |stop| estimate.with_long_lived(count, Some(stop))))
+        Ok(stop.map_or(estimate, |stop| estimate.with_long_lived(count, filled_hosts, Some(stop))))
     }
 }

@@ -78,6 +78,7 @@ impl Workload for Config {
         let estimate =
             WorkloadEstimate::from_list(flows, payload(flows, self.size), self.start, last);
         let estimate = WorkloadEstimate { stored_bytes, ..estimate };
-        Ok(if self.size.is_some() { estimate } else { estimate.with_long_lived(flows, self.stop) })
+        let is_sized = self.size.is_some();
+        Ok(if is_sized { estimate } else { estimate.with_long_lived(flows, flows, self.stop) })
     }
 }

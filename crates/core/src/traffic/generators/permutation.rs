@@ -51,6 +51,7 @@ impl Workload for Config {
         let last = self.start + self.jitter;
         let estimate =
             WorkloadEstimate::from_list(flows, payload(flows, self.size), self.start, last);
-        Ok(if self.size.is_some() { estimate } else { estimate.with_long_lived(flows, None) })
+        let is_sized = self.size.is_some();
+        Ok(if is_sized { estimate } else { estimate.with_long_lived(flows, flows, None) })
     }
 }
