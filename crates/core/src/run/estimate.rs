@@ -306,6 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn the_estimate_of_a_trace_is_that_of_its_flows() {
+        let text =
+            "# comment\nsize_bytes, start_s, source, target\n3000,0,0,9\n 5000, 1e-3, 1, 9\n";
+        let trace =
+            estimate_of(&json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } }));
+        let flows = estimate_of(&json!({ "kind": "flows", "flows": [
+            { "source": 0, "target": 9, "size": "3000 B" },
+            { "source": 1, "target": 9, "size": "5000 B", "start": "1 ms" },
+        ] }));
+        assert!((trace.payload - 8000.0).abs() < 1e-9, "{}", trace.payload);
+        let ratio = trace.packet_hops / flows.packet_hops;
+        assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
+    }
+
+    #[test]
     fn long_lived_flows_fill_the_network_beside_others() {
         let short = json!({
             "kind": "poisson", "load": 0.1, "stop": "20 ms", "sizes": { "kind": "fixed", "size": "1 MB" },

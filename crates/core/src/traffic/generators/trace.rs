@@ -102,11 +102,14 @@ impl Workload for Config {
         let reader = TraceReader::new(&Self { file: first_and_last, ..self.clone() }, context);
         let last = reader.and_then(|mut reader| reader.next_row(None)).ok().flatten();
         let last = last.map_or(Time::ZERO, |row| row.flow.start);
-        // Sizes are unknown here, and only flows after others are stored before the run.
-        let has_after = header.split(',').any(|column| column.trim() == "after");
+        let place = |name| header.split(',').position(|column| column.trim() == name);
+        let size = place("size_bytes");
+        let size_of = |line: &str| line.split(',').nth(size?)?.trim().parse::<u64>().ok();
+        let payload = text.lines().filter_map(size_of).map(|size| size as f64).sum();
+        // Only flows after others are stored before the run.
         Ok(WorkloadEstimate {
-            stored_bytes: if has_after { flows * STORED_ROW } else { 0.0 },
-            ..WorkloadEstimate::from_list(flows, 0.0, Time::ZERO, last)
+            stored_bytes: if place("after").is_some() { flows * STORED_ROW } else { 0.0 },
+            ..WorkloadEstimate::from_list(flows, payload, Time::ZERO, last)
         })
     }
 }
