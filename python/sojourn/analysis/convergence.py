@@ -14,7 +14,7 @@ import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.analysis.metrics import ALL, Bucket, Floats
-from sojourn.analysis.student import t_quantile
+from sojourn.base.student import t_quantile
 from sojourn.runs.results import Result
 
 BATCHES = 10

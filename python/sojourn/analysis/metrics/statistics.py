@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.analysis.student import t_quantile
+from sojourn.base.student import t_quantile
 
 Floats = npt.NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 import pytest
 from scipy import stats
 
-from sojourn.analysis.student import t_quantile
+from sojourn.base.student import t_quantile
 
 
 @pytest.mark.parametrize("probability", [0.975, 0.95])
