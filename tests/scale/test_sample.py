@@ -33,7 +33,11 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
     fidelity = answer.summary["fidelity"]
     assert (fidelity["hosts"], fidelity["kept"], fidelity["seeds"]) == (192, 64, [6, 7])
     assert answer.summary["scenario"]["topology"]["leaves"] == 12
-    assert answer.summary["scenario"]["fidelity"] == SAMPLE | {"check": False}
+    assert answer.summary["scenario"]["fidelity"] == SAMPLE | {
+        "check": "auto",
+        "precision": "none",
+        "max_samples": 32,
+    }
     assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in fidelity_lines([answer])
 
 
@@ -72,6 +76,24 @@ def test_a_mean_of_few_flows_causes_a_warning() -> None:
     slow = answer.flows.with_columns(slowdown=pl.when(is_rare).then(1e4).otherwise("slowdown"))
     lines = doubts(Result(slow, answer.samples, answer.summary))
     assert lines["rare"].startswith("1 % of the flows make up 9")
+
+
+def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:
+    assert not {"units", "fan_in"} & doubts(sojourn.run(SCENARIO | {"fidelity": SAMPLE})).keys()
+    incast = {"kind": "incast", "load": 0.2, "size": "20 KB", "events": 30}
+    many, few = (
+        sojourn.run(SCENARIO | {"workload": incast | {"fan_in": fan_in}, "fidelity": SAMPLE})
+        for fan_in in (20, 10)
+    )
+    assert doubts(many)["fan_in"] == "20 of 64 hosts send in each incast: keep 80 hosts or more"
+    assert "fan_in" not in doubts(few)
+    rows = [f"{number}e-6,{number % 192},{(7 * number + 1) % 192},20000" for number in range(3000)]
+    text = "\n".join(["start_s,source,target,size_bytes", *rows])
+    trace = {"kind": "trace", "file": {"name": "flows.csv", "text": text}}
+    answer = sojourn.run(SCENARIO | {"workload": trace, "fidelity": SAMPLE})
+    assert "use the fidelity `flows`" in doubts(answer)["units"]
+    answer = sojourn.run(SCENARIO | {"workload": trace, "fidelity": SAMPLE | {"kind": "flows"}})
+    assert "units" not in doubts(answer)
 
 
 def test_schemes_are_paired_over_the_same_samples() -> None:

@@ -11,6 +11,7 @@ from sojourn.analysis import metrics
 from sojourn.base.units import format_time, parse_time
 from sojourn.runs.results import Result
 from sojourn.scale.law import SPARSE
+from sojourn.scenario.fidelity import PACKETS, SAMPLE
 
 LEAST_FLOWS = 1000
 """Flows of a size from which the p99 of a sample was compared with that of whole networks."""
@@ -27,19 +28,23 @@ LARGEST_SELF_CHECK = 0.1
 FEW_FLOWS, LARGEST_SHARE = 0.01, 0.5
 """Share of the flows that causes a warning if its part in the mean is larger than the second."""
 
+NEAR_FAN_IN = 4
+"""Hosts per sender of an incast up to which a fold causes a warning; the smallest fold has two."""
+
 CLIFF = 1.5
 """Factor around the minimum RTO in which a percentile changes with the share of timeouts."""
 
 
 def doubts(result: Result) -> dict[str, str]:
     """Return the reasons for which the numbers of an answer may mislead: a line by its kind."""
-    if "fidelity" not in result.summary:
+    fidelity = result.summary.get("fidelity", {"kind": PACKETS})
+    if fidelity["kind"] == PACKETS:
         return {}
     rows = metrics.by_size(result, "fct_s", statistics=("mean", "p99"))
     rows = rows.filter(pl.col("size") != metrics.ALL.name, pl.col("flows") > 0)
     if rows.is_empty():
         return {}
-    lines = _doubts_of_checks(result.summary["fidelity"])
+    lines = _doubts_of_folds(fidelity) | _doubts_of_checks(fidelity)
     few = rows.filter(pl.col("flows") < LEAST_FLOWS)["size"].to_list()
     if few:
         lines["few"] = (
@@ -67,6 +72,25 @@ def doubts(result: Result) -> dict[str, str]:
         lines["cliff"] = (
             f"p99 of {', '.join(cliffs)} is near the minimum RTO of {format_time(rto)}, where it "
             "changes with the share of flows that have a timeout: quote p95 or p99.9"
+        )
+    return lines
+
+
+def _doubts_of_folds(fidelity: Mapping[str, Any]) -> dict[str, str]:
+    """Return the doubts about what folded networks stand for."""
+    lines: dict[str, str] = {}
+    kept = fidelity["kept"]
+    if kept == fidelity["hosts"]:
+        return lines
+    if fidelity["kind"] == SAMPLE and not fidelity["are_alike"]:
+        lines["units"] = (
+            "the racks of a trace may differ in load, and the most loaded one is in each sample: "
+            "use the fidelity `flows`"
+        )
+    if fidelity["fan_in"] and kept < NEAR_FAN_IN * fidelity["fan_in"]:
+        lines["fan_in"] = (
+            f"{fidelity['fan_in']} of {kept} hosts send in each incast: "
+            f"keep {NEAR_FAN_IN * fidelity['fan_in']} hosts or more"
         )
     return lines
 

@@ -1,5 +1,8 @@
 """Errors that several packages raise."""
 
+import contextlib
+from collections.abc import Iterator
+
 from sojourn._core import ScenarioError
 
 
@@ -17,3 +20,14 @@ def prefixed(error: ScenarioError, prefix: str) -> ScenarioError:
     for note in getattr(error, "__notes__", ()):
         longer.add_note(note)
     return longer
+
+
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Prepend a name, if it is not empty, to errors of a scenario."""
+    try:
+        yield
+    except (FileError, ClusterError):
+        raise
+    except ScenarioError as error:
+        raise (prefixed(error, name) if name else error) from None

@@ -15,6 +15,7 @@ from sojourn.cli.shared import (
     Memory,
     Out,
     Percentiles,
+    Precision,
     Seeds,
     Threads,
     output_directory,
@@ -37,6 +38,7 @@ def compare(
     vary: Annotated[list[str] | None, VARY] = None,
     seeds: Seeds = 1,
     fidelity: Fidelity = None,
+    precision: Precision = None,
     median: Annotated[
         bool,
         typer.Option(
@@ -104,7 +106,7 @@ def compare(
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
             base = overrides.as_schemes(scenarios)
-        base = with_fidelity(base, fidelity)
+        base = with_fidelity(base, fidelity, precision)
         out = output_directory(out, "compare", outputs.folder_name(list(scenarios)))
         if flows:
             outputs.check_folder(out)

@@ -9,6 +9,7 @@ from sojourn.cli.shared import (
     Memory,
     Out,
     Percentiles,
+    Precision,
     ScenarioFile,
     Scheme,
     Threads,
@@ -30,6 +31,7 @@ def run(
     ] = None,
     scheme: Scheme = None,
     fidelity: Fidelity = None,
+    precision: Precision = None,
     percentiles: Percentiles = None,
     out: Out = None,
     threads: Threads = None,
@@ -48,7 +50,7 @@ def run(
     statistics = STATISTICS if percentiles is None else ("mean", *parse_percentiles(percentiles))
     with prefix_errors(path):
         scenario = overrides.choose_scheme(reading.read(path), scheme)
-        scenario = with_fidelity(scenario, fidelity)
+        scenario = with_fidelity(scenario, fidelity, precision)
         scenario = overrides.with_settings(scenario, overrides.parse_settings(set_ or ()))
         scenario |= {} if seed is None else {"seed": seed}
         if out is not None:

@@ -50,8 +50,15 @@ Fidelity = Annotated[
     str | None,
     typer.Option(
         metavar="KIND",
-        help="`packets` of the whole network, a `sample` (some racks that stand for all), or "
-        "`flows` (a fluid, corrected by samples).",
+        help="`packets` of the whole network, a `sample` (some racks that stand for all), "
+        "`flows` (a fluid, corrected by samples), or `auto`: the first that suits.",
+    ),
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERCENT",
+        help="Add samples until the intervals of the p99s by size are within, such as 5%.",
     ),
 ]
 VARY = typer.Option(
@@ -74,14 +81,25 @@ def run_options(
     return {"threads": threads, "cluster": cluster, "memory": memory, "cache": cache}
 
 
-def with_fidelity(scenario: "Scenario", kind: str | None) -> "Scenario":
+def with_fidelity(
+    scenario: "Scenario", kind: str | None, precision: str | None = None
+) -> "Scenario":
     """Return the scenario with this fidelity; its own parameters remain if it names the same."""
     from sojourn.scenario import fidelity, overrides
 
-    if kind is None:
-        return scenario
-    fidelity.read(kind)
-    return overrides.merge(scenario, {fidelity.FIELD: kind})
+    if kind is not None:
+        fidelity.read(kind)
+        scenario = overrides.merge(scenario, {fidelity.FIELD: kind})
+    if precision is not None:
+        given = scenario.get(fidelity.FIELD, fidelity.PACKETS)
+        if fidelity.read(given).kind != fidelity.SAMPLE:
+            raise ScenarioError("--precision: is for samples; add `--fidelity sample`")
+        scenario = overrides.merge(
+            {**scenario, fidelity.FIELD: fidelity.read(given).as_table()},
+            {fidelity.FIELD: {"precision": precision}},
+        )
+        fidelity.read(scenario[fidelity.FIELD])
+    return scenario
 
 
 def parse_percentiles(text: str) -> list[str]:

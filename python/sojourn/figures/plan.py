@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sojourn.base.memory import budget
 from sojourn.figures.figure import Figure
-from sojourn.runs import answers
+from sojourn.runs import answers, choice
 from sojourn.runs.machine import REFERENCE
 from sojourn.runs.runner import key, run
 from sojourn.scenario.encoding import Prepared
@@ -36,9 +37,9 @@ def plan_figures(figures: Iterable[Figure], scale: str, cache: Path | None) -> l
     seen: set[str] = set()
     plans = []
     for figure in figures:
-        parts = (
-            part for _, scenario in figure.plan(scale) for part in answers.plan(scenario).scenarios
-        )
+        planned = [scenario for _, scenario in figure.plan(scale)]
+        chosen = choice.resolved([""] * len(planned), planned, budget())
+        parts = (part for scenario, _ in chosen for part in answers.plan(scenario).scenarios)
         scenarios = {key(part): part for part in parts}
         missing = {name: item for name, item in scenarios.items() if not _is_cached(cache, name)}
         new = [as_scenario(item) for name, item in missing.items() if name not in seen]

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from sojourn.base.units import parse_time
 from sojourn.runs.results import FLOWS, LINKS, OF_FLOWS, SAMPLES, TABLES, Result
-from sojourn.scale.errors import Floats, Slowdowns, errors_by_size
+from sojourn.scale.errors import Floats, Slowdowns, errors_by_size, widest_p99
 from sojourn.scale.law import FluidFlows, Law, self_check
 from sojourn.scale.sample import Samples, check_flows, fluid_of
 from sojourn.scenario import fidelity
@@ -39,9 +40,25 @@ def plan(scenario: ScenarioLike) -> Answer:
     """Return the runs that answer a scenario; raise `ScenarioError` if its fidelity is invalid."""
     given = as_scenario(scenario)
     chosen = fidelity.read(given.get(fidelity.FIELD, fidelity.PACKETS))
+    assert chosen.kind != fidelity.AUTO, "a choice precedes the plan"
     if chosen.kind == fidelity.PACKETS:
         return _Packets({name: given[name] for name in given if name != fidelity.FIELD})
     return (_Sample if chosen.kind == fidelity.SAMPLE else _Flows)(with_files(given), chosen)
+
+
+def add_samples(plans: Sequence[Answer], results: Sequence[Sequence[Result]]) -> None:
+    """Add samples to the answers that do not have their precision, given the results so far.
+
+    Answers with the same fidelity have the same number of samples, so that they remain paired.
+    """
+    rounds: dict[fidelity.Fidelity, list[tuple[_Sample, Sequence[Result]]]] = {}
+    for answer, done in zip(plans, results, strict=True):
+        if isinstance(answer, _Sample) and answer.chosen.precision != "none":
+            rounds.setdefault(answer.chosen, []).append((answer, done))
+    for chosen, answers in rounds.items():
+        most = max(answer.needed(done) for answer, done in answers)
+        for answer, _ in answers:
+            answer.extend(min(most, 2 * answer.number, chosen.max_samples))
 
 
 class _Packets:
@@ -59,21 +76,58 @@ class _Sample:
     """Runs of folded networks; their flows form one result."""
 
     def __init__(self, scenario: Scenario, chosen: fidelity.Fidelity) -> None:
+        self.chosen = chosen
         self._samples = Samples(scenario, chosen)
         self._whole = scenario
-        self._half = self._samples.half() if chosen.check else None
-        halves = self._half.scenarios if self._half else []
-        self.scenarios = [*self._samples.scenarios, *halves]
+        self._half = self._samples.half()
+
+    @property
+    def number(self) -> int:
+        """Number of samples."""
+        return len(self._samples.scenarios)
+
+    @property
+    def scenarios(self) -> list[Scenario]:
+        """Samples, each followed by that of half the size if there is one."""
+        parts = [part.scenarios for part in (self._samples, self._half) if part]
+        return [scenario for sample in zip(*parts, strict=True) for scenario in sample]
+
+    def extend(self, number: int) -> None:
+        """Add samples up to this number of them."""
+        for part in (self._samples, self._half):
+            if part:
+                part.extend(number)
+
+    def needed(self, results: Sequence[Result]) -> int:
+        """Return the number of samples after which the precision is expected."""
+        return int(self._precision(self._divided(results)[0])["needed"])
+
+    def _precision(self, results: Sequence[Result]) -> dict[str, float]:
+        """Return the entry `precision` of the summary.
+
+        Half widths decrease with the square root of the number of samples. Without an interval,
+        twice as many are needed.
+        """
+        widest = widest_p99([_slowdowns([result]) for result in results])
+        required, reached = float(self.chosen.precision), widest.pop("half_width")
+        factor = (reached / required) ** 2 if math.isfinite(reached) else 2.0
+        needed = math.ceil(len(results) * max(1.0, factor))
+        return {"required": required, "reached": reached, "needed": needed, **widest}
+
+    def _divided(self, results: Sequence[Result]) -> tuple[Sequence[Result], Sequence[Result]]:
+        """Return the results of the samples, and of those of half the size."""
+        return (results[::2], results[1::2]) if self._half else (results, ())
 
     def combined(self, results: Sequence[Result]) -> Result:
-        number = len(self._samples.scenarios)
-        results, halves = results[:number], results[number:]
+        results, halves = self._divided(results)
         summary = _summary([result.summary for result in results])
         summary |= {
             "scenario": Prepared(self._whole).complete(),
             "seed": self._whole.get("seed", 1),
             "fidelity": self._samples.summary(),
         }
+        if self.chosen.precision != "none":
+            summary["fidelity"]["precision"] = self._precision(results)
         if self._half:
             errors = errors_by_size([(_slowdowns(results), _slowdowns(halves))])
             half = {"kept": self._half.folded.kept, "errors": errors}
@@ -84,8 +138,17 @@ class _Sample:
 
 
 def _slowdowns(results: Sequence[Result]) -> Slowdowns:
-    """Return the sizes and slowdowns of the flows of several runs together."""
-    flows = pl.concat(result.flows.select("size_bytes", "slowdown") for result in results)
+    """Return the sizes and slowdowns of the flows of several runs, one run after another.
+
+    Flows of the warm-up, long-lived and terminated flows are excluded, as in metrics.
+    """
+    flows = pl.concat(
+        result.flows.filter(
+            pl.col("start_s") >= parse_time(result.summary["scenario"].get("warm_up", "0 s")),
+            ~pl.col("outcome").is_in(["long_lived", "terminated"]),
+        ).select("size_bytes", "slowdown")
+        for result in results
+    )
     sizes = flows["size_bytes"].to_numpy().astype(np.float64)
     return sizes, flows["slowdown"].fill_null(math.inf).to_numpy()
 

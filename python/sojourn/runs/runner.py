@@ -17,18 +17,19 @@ from typing import Any
 
 from sojourn import _core
 from sojourn._core import ScenarioError
-from sojourn.base.errors import ClusterError, FileError, prefixed
+from sojourn.base.errors import naming
 from sojourn.base.memory import budget, guard
 from sojourn.base.progress import RunProgress, progress_display
 from sojourn.base.threads import InterruptibleThread
 from sojourn.base.units import format_memory
-from sojourn.runs import answers, processes
+from sojourn.runs import answers, choice, processes
 from sojourn.runs import cache as result_cache
 from sojourn.runs.machine import machine
 from sojourn.runs.processes import ProcessControl, WorkerPool
 from sojourn.runs.results import Result, Run
 from sojourn.scenario import controller_files
 from sojourn.scenario.encoding import Prepared, check, with_texts
+from sojourn.scenario.fidelity import FIELD
 from sojourn.scenario.reading import Labels, ScenarioLike, as_scenario
 
 POLL_INTERVAL_S = 0.1
@@ -104,15 +105,34 @@ def _run_named(
     **options: Any,
 ) -> list[Result]:
     """Run scenarios as `run_many`; if there are several, errors begin with their names."""
-    plans, names_of_runs, runs = [], list[str](), list[ScenarioLike]()
-    for name, scenario in zip(names, scenarios, strict=True):
-        shown = name if len(names) > 1 else ""
-        with _naming(shown):
+    shown = names if len(names) > 1 else [""] * len(names)
+    plans: list[answers.Answer] = []
+    chosen = choice.resolved(
+        shown, scenarios, _memory_limit(options.get("memory"), options.get("cluster"))
+    )
+    for name, (scenario, reason) in zip(shown, chosen, strict=True):
+        with naming(name), naming(reason and f"{FIELD}: {reason}"):
             plans.append(answers.plan(scenario))
-        runs += plans[-1].scenarios
-        names_of_runs += [shown] * len(plans[-1].scenarios)
-    results = iter(_run_each(names_of_runs, runs, cache, **options))
-    return [plan.combined([next(results) for _ in plan.scenarios]) for plan in plans]
+    results: list[list[Result]] = [[] for _ in plans]
+    while runs := [
+        (number, scenario)
+        for number, plan in enumerate(plans)
+        for scenario in plan.scenarios[len(results[number]) :]
+    ]:
+        names_of_runs = [shown[number] for number, _ in runs]
+        done = _run_each(names_of_runs, [scenario for _, scenario in runs], cache, **options)
+        for (number, _), result in zip(runs, done, strict=True):
+            results[number].append(result)
+        answers.add_samples(plans, results)
+    return [
+        choice.with_reason(plan.combined(done), reason)
+        for plan, done, (_, reason) in zip(plans, results, chosen, strict=True)
+    ]
+
+
+def _memory_limit(memory: str | int | None, cluster: str | None) -> int:
+    """Return the memory limit of runs; the workers of a cluster limit their own memory."""
+    return budget(memory) if cluster is None or memory is not None else sys.maxsize
 
 
 def _run_each(  # noqa: PLR0913 - as `run_many`
@@ -131,13 +151,12 @@ def _run_each(  # noqa: PLR0913 - as `run_many`
         raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
     if threads is not None and cluster is not None:
         raise ScenarioError("--threads cannot be combined with --cluster")
-    # The workers of a cluster limit their own memory.
-    memory_limit = budget(memory) if cluster is None or memory is not None else sys.maxsize
+    memory_limit = _memory_limit(memory, cluster)
     cache = None if cache_folder is None else Path(cache_folder)
     by_key: dict[str, Prepared] = {}
     keys, names_by_key = [], dict[str, str]()
     for name, scenario in zip(names, scenarios, strict=True):
-        with _naming(name):
+        with naming(name):
             prepared = Prepared(scenario)
             prepared.core.check(memory_limit)
         keys.append(result_cache.entry_name(prepared.complete()))
@@ -230,17 +249,6 @@ def _stop_function(runs: Iterable[RunProgress], pool: Executor) -> Callable[[str
             pool.interrupt()
 
     return stop
-
-
-@contextlib.contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Prepend a name, if it is not empty, to errors of a scenario."""
-    try:
-        yield
-    except (FileError, ClusterError):
-        raise
-    except ScenarioError as error:
-        raise (prefixed(error, name) if name else error) from None
 
 
 def sweep(runs: Sequence[tuple[Labels, ScenarioLike]], **options: Any) -> list[Run]:
@@ -367,7 +375,7 @@ def _collect(
                 for future in sorted(done, key=lambda future: order[futures[future]]):
                     # No reference may remain: the tables of a sweep may not fit in memory.
                     name = futures.pop(future)
-                    with _naming(runs[name].name):
+                    with naming(runs[name].name):
                         store(name, future.result())
                     runs[name].is_finished = True
                 del done

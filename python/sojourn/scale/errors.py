@@ -1,12 +1,14 @@
-"""Errors of slowdowns that stand for others, by size."""
+"""Errors of slowdowns that stand for others, by size, and intervals of their p99s."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from sojourn.base.student import t_quantile
 
 Floats = npt.NDArray[np.float64]
 
@@ -15,6 +17,9 @@ SIZES = (0.0, 1e4, 1e5, 1e6, math.inf)
 
 LEAST_FLOWS = 200
 """Flows from which the errors of a size are given."""
+
+BATCHES, LEAST_IN_BATCH = 10, 100
+"""Least number of batches for the interval of a p99, and of flows in each of them."""
 
 Slowdowns = tuple[Floats, Floats]
 """Sizes and slowdowns of flows; the slowdown of a flow that did not finish is infinite."""
@@ -40,6 +45,39 @@ def errors_by_size(pairs: Iterable[tuple[Slowdowns, Slowdowns]]) -> list[dict[st
             }
             rows.append({"above": above, "up_to": up_to, **errors})
     return rows
+
+
+def half_width(centre: float, parts: Sequence[float]) -> float:
+    """Return the half width of the 95 % interval of a measure, from those of batches."""
+    variance = sum((part - centre) ** 2 for part in parts) / (len(parts) - 1)
+    return t_quantile(0.975, len(parts) - 1) * math.sqrt(variance / len(parts))
+
+
+def widest_p99(samples: Sequence[Slowdowns]) -> dict[str, float]:
+    """Return the size whose p99 has the widest interval: `above`, `up_to` and `half_width`.
+
+    The half width is relative to the p99; infinite if flows of the size are unfinished, and for
+    all flows if there are too few of every size.
+    """
+    rows = [{"above": 0.0, "up_to": math.inf, "half_width": math.inf}]
+    for above, up_to in [(0.0, math.inf), *itertools.pairwise(SIZES)]:
+        groups = [values[(sizes > above) & (sizes <= up_to)] for sizes, values in samples]
+        values = np.concatenate(groups)
+        if len(values) >= BATCHES * LEAST_IN_BATCH:
+            p99, parts = _p99(values), [_p99(batch) for batch in _batches(groups)]
+            width = half_width(p99, parts) / p99 if math.isfinite(p99) else math.inf
+            rows.append({"above": above, "up_to": up_to, "half_width": width})
+    return max(rows[1:] or rows, key=lambda row: row["half_width"])
+
+
+def _batches(samples: Sequence[Floats]) -> list[Floats]:
+    """Return batches of whole samples, which are independent; of few samples, consecutive flows."""
+    values = np.concatenate(samples)
+    if len(samples) < BATCHES:
+        return np.array_split(values, BATCHES)
+    number = min(len(samples), len(values) // LEAST_IN_BATCH)
+    groups = np.array_split(np.arange(len(samples)), number)
+    return [np.concatenate([samples[place] for place in group]) for group in groups]
 
 
 def _p99(values: Floats) -> float:

@@ -5,7 +5,7 @@ much as in the whole and to each distance as much as there, so that every class 
 what it carried; only spines and cores have fewer ports. A folded scenario is an ordinary scenario.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,10 @@ class Folded:
     """The kept racks or pods in words."""
     utilisations: Mapping[str, tuple[float, float]]
     """Expected utilisation of each tier of links with a known load: whole and folded."""
+    are_alike: bool = True
+    """As the function `are_alike`."""
+    fan_in: int = 0
+    """Most senders of an incast."""
 
     @property
     def share(self) -> float:
@@ -82,7 +86,8 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     if whole.hosts <= hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     workload = complete["workload"]
-    least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * _largest_fan_in(workload))
+    fan_in = _largest_fan_in(workload)
+    least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
     if hosts < min(least, whole.hosts):
         raise ScenarioError(
             f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
@@ -104,13 +109,18 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
         "topology": part.topology(topology, whole),
         "workload": folding.workload(_table(given["workload"]), workload, "workload"),
     }
+    largest_error = LARGEST_ERROR if are_alike(workload) else LARGEST_ERROR_OF_TRACES
     for tier, loads in folding.utilisations.items():
-        if abs(loads[1] - loads[0]) > folding.largest_error * loads[0]:
+        if abs(loads[1] - loads[0]) > largest_error * loads[0]:
             raise ScenarioError(
                 f"hosts: the fold would carry {100 * loads[1]:.1f} % on {tier} links, where the "
                 f"whole network carries {100 * loads[0]:.1f} %; keep more hosts"
             )
-    return Folded(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations)
+    return Folded(
+        *(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations),
+        are_alike=are_alike(workload),
+        fan_in=fan_in,
+    )
 
 
 def _table(component: Any) -> dict[str, Any]:
@@ -126,9 +136,18 @@ def _units(whole: Network, part: Network) -> str:
     return f"{pods}, {part.racks} of {count(whole.racks, 'rack')} in each"
 
 
+def are_alike(workload: Mapping[str, Any]) -> bool:
+    """Return false for a workload with a trace, whose racks may differ in load."""
+    return all(part["kind"] != "trace" for part in _parts(workload))
+
+
 def _largest_fan_in(workload: Mapping[str, Any]) -> int:
-    parts = workload["parts"] if workload["kind"] == "mixed" else [workload]
+    parts = _parts(workload)
     return max((part["fan_in"] for part in parts if part["kind"] == "incast"), default=0)
+
+
+def _parts(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return workload["parts"] if workload["kind"] == "mixed" else [workload]
 
 
 class _Folding:
@@ -140,7 +159,6 @@ class _Folding:
         self._share = part.hosts / whole.hosts
         self._sums: dict[str, tuple[float, float]] = {}
         self._are_known = True
-        self.largest_error = LARGEST_ERROR
 
     @property
     def utilisations(self) -> dict[str, tuple[float, float]]:
@@ -210,7 +228,6 @@ class _Folding:
         scenario = {**self._scenario, "workload": given}
         folded = fold_trace(scenario, self._whole, self._part, self._sample)
         self._add_loads(*folded.loads)
-        self.largest_error = LARGEST_ERROR_OF_TRACES
         return {"file": {"name": f"folded-{file['name']}", "text": folded.text}}
 
     def _synchronised(

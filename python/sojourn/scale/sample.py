@@ -8,7 +8,15 @@ from sojourn._core import ScenarioError
 from sojourn.scale.fold import NOT_PRESERVED, Folded, fold
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
-from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE, Fidelity
+from sojourn.scenario.fidelity import (
+    AUTO,
+    CHECKED_HOSTS,
+    FIELD,
+    FLOWS,
+    MAX_SAMPLES,
+    SAMPLE,
+    Fidelity,
+)
 from sojourn.scenario.reading import Scenario
 
 
@@ -18,29 +26,50 @@ class Samples:
     def __init__(self, scenario: Mapping[str, Any], fidelity: Fidelity) -> None:
         """Fold the scenario; raise `ScenarioError` if it cannot be answered by samples."""
         self._scenario = scenario
-        whole = {name: value for name, value in scenario.items() if name != FIELD}
-        if (model := whole.get("model", "packet")) != "packet":
+        self._whole = {name: value for name, value in scenario.items() if name != FIELD}
+        if (model := self._whole.get("model", "packet")) != "packet":
             kind = model["kind"] if isinstance(model, Mapping) else model
             raise ScenarioError(
                 f"{FIELD}: {fidelity.kind} is for packets, not for the ideal {kind}; "
                 "leave `fidelity` out"
             )
         self.fidelity = fidelity
-        seed = int(whole.get("seed", 1))
-        # Consecutive seeds of a comparison have different samples.
-        self.seeds = [seed * fidelity.samples + number for number in range(fidelity.samples)]
-        folds = [fold(whole, fidelity.hosts, sample) for sample in self.seeds]
-        self.folded: Folded = folds[0]
+        self.seeds: list[int] = []
+        self.scenarios: list[Scenario] = []
+        self.folded: Folded = self._add()
         topology = Prepared(self.folded.scenario).complete()["topology"]
         self.access_bps = read_network(topology).rates["access"]
-        self.scenarios: list[Scenario] = [
-            {**each.scenario, "seed": sample}
-            for each, sample in zip(folds, self.seeds, strict=True)
-        ]
+        self.extend(fidelity.samples)
 
-    def half(self) -> "Samples":
-        """Return samples of half the size."""
-        return Samples(self._scenario, replace(self.fidelity, hosts=self.folded.kept // 2))
+    def _add(self) -> Folded:
+        # Consecutive seeds of a comparison have different samples.
+        most = self.fidelity.samples if self.fidelity.precision == "none" else MAX_SAMPLES
+        seed = int(self._whole.get("seed", 1)) * most + len(self.seeds)
+        folded = fold(self._whole, self.fidelity.hosts, seed)
+        self.seeds.append(seed)
+        self.scenarios.append({**folded.scenario, "seed": seed})
+        return folded
+
+    def extend(self, number: int) -> None:
+        """Add samples up to this number of them."""
+        while len(self.seeds) < number:
+            self._add()
+
+    def half(self) -> "Samples | None":
+        """Return samples of half the size if `check` requires them.
+
+        Large networks have them by default, unless half the size is less than the smallest fold.
+        """
+        check, folded = self.fidelity.check, self.folded
+        if not check or (check == AUTO and folded.hosts < CHECKED_HOSTS):
+            return None
+        fidelity = replace(self.fidelity, hosts=folded.kept // 2)
+        try:
+            return Samples(self._scenario, fidelity)
+        except ScenarioError:
+            if check == AUTO:
+                return None
+            raise
 
     def summary(self) -> dict[str, Any]:
         """Return the entry `fidelity` of the summary of the answer."""
@@ -50,7 +79,9 @@ class Samples:
             "hosts": folded.hosts,
             "kept": folded.kept,
             "units": folded.units,
-            "seeds": self.seeds,
+            "are_alike": folded.are_alike,
+            "fan_in": folded.fan_in,
+            "seeds": list(self.seeds),
             "utilisations": {tier: list(loads) for tier, loads in folded.utilisations.items()},
             "not_preserved": list(NOT_PRESERVED) if folded.kept < folded.hosts else [],
         }

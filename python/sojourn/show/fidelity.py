@@ -1,18 +1,22 @@
 """Fidelity of answers in words."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sojourn.analysis.fidelity import doubts
 from sojourn.base.units import count, format_count, format_exact_size
 from sojourn.runs.results import Result
+from sojourn.scenario.fidelity import PACKETS
 
 
 def fidelity_lines(results: Iterable[Result]) -> list[str]:
     """Return what stands for the whole network, and what is not preserved, each line once."""
     fidelities = [found for result in results if (found := result.summary.get("fidelity"))]
-    lines = [line for fidelity in fidelities for line in _lines(fidelity)]
+    lines = [f"fidelity: {each['reason']}" for each in fidelities if "reason" in each]
+    fidelities = [each for each in fidelities if each["kind"] != PACKETS]
+    lines += [line for fidelity in fidelities for line in _lines(fidelity)]
+    lines += _precision_lines([each for each in fidelities if "precision" in each])
     title = "self-check (law of one sample on another; mean, p99)"
     lines += _check_lines(title, [each.get("self_check", []) for each in fidelities])
     halves = [each["half"] for each in fidelities if "half" in each]
@@ -44,6 +48,26 @@ def _lines(fidelity: Mapping[str, Any]) -> list[str]:
         f"({fidelity['units']})",
         *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
     ]
+
+
+def _precision_lines(fidelities: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line with the widest interval of several answers, if they have a precision."""
+    widest = max(fidelities, key=lambda each: each["precision"]["reached"], default=None)
+    return [] if widest is None else [_precision(widest)]
+
+
+def _precision(fidelity: Mapping[str, Any]) -> str:
+    """Return the precision that the samples reached, and how many would reach the required one."""
+    precision, samples = fidelity["precision"], len(fidelity["seeds"])
+    required, reached = (f"± {100 * precision[name]:.2g} %" for name in ("required", "reached"))
+    if math.isinf(precision["reached"]):
+        reached = "no interval (unfinished, or too few flows)"
+    size = _size(precision["above"], precision["up_to"])
+    line = f"precision: p99 of {size} {reached} from {count(samples, 'sample')}"
+    if precision["reached"] <= precision["required"]:
+        return f"{line}, {required} required"
+    needed = "" if math.isinf(precision["reached"]) else f": takes about {precision['needed']}"
+    return f"{line}, not the {required} required{needed}"
 
 
 def _check_lines(title: str, checks: Iterable[Iterable[Mapping[str, Any]]]) -> list[str]:

@@ -24,6 +24,7 @@ import numpy as np
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics, paired
 from sojourn.runs.runner import MAX_RUNS, key, run, run_many
+from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import check
 from sojourn.scenario.fields import find, value_at
 from sojourn.scenario.overrides import override
@@ -104,6 +105,7 @@ def search(  # noqa: PLR0913 - each is an option of its own
         raise ScenarioError(
             f"--trials {trials}, --seeds {seeds}: up to {runs} runs; at most {MAX_RUNS} are allowed"
         )
+    _check_fidelity(scenario)
     start = _new_search(with_files(scenario), parameters, trials)
     goals = (
         *_parse("--minimise", minimise, objectives.goal),
@@ -133,6 +135,19 @@ def search(  # noqa: PLR0913 - each is an option of its own
         so_far = replace(so_far, remaining_s=spent_s / ran * left)
         report(so_far)
     return _measure_gains(replace(so_far, done=so_far.done[:end], remaining_s=None), seeds, options)
+
+
+def _check_fidelity(scenario: Mapping[str, Any]) -> None:
+    """Raise `ScenarioError` if the fidelity could differ between the trials of a search."""
+    chosen = fidelity.read(scenario.get(fidelity.FIELD, fidelity.PACKETS))
+    if chosen.kind == fidelity.AUTO:
+        kinds = ", ".join(kind for kind in fidelity.KINDS if kind != fidelity.AUTO)
+        raise ScenarioError(f"fidelity: the trials of a search need the same one of {kinds}")
+    if chosen.precision != "none":
+        raise ScenarioError(
+            "fidelity.precision: the trials of a search need equally many samples; "
+            "give fidelity.samples instead"
+        )
 
 
 def _end(so_far: Tuned, at_once: int) -> int:

@@ -27,13 +27,13 @@ from sojourn.analysis import metrics
 from sojourn.analysis.claims import Comparison, Verdict, Word, between, with_intervals
 from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import ALL, Floats, size_buckets
-from sojourn.analysis.student import t_quantile
 from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
 from sojourn.runs import answers
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run_many
+from sojourn.scale.errors import half_width
 from sojourn.scenario.encoding import as_json, trace
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
 from sojourn.scenario.reading import Scenario
@@ -245,8 +245,7 @@ def interval(values: Floats, name: str) -> tuple[float, float]:
     """Return the 95 % interval that answers show: from ten batches in order of start."""
     centre = statistic(values, name)
     parts = [statistic(batch, name) for batch in np.array_split(values, BATCHES)]
-    spread = math.sqrt(sum((part - centre) ** 2 for part in parts) / (BATCHES - 1) / BATCHES)
-    reach = t_quantile(0.975, BATCHES - 1) * spread
+    reach = half_width(centre, parts)
     return centre - reach, centre + reach
 
 
