@@ -78,6 +78,17 @@ def test_a_mean_of_few_flows_causes_a_warning() -> None:
     assert lines["rare"].startswith("1 % of the flows make up 9")
 
 
+def test_a_trend_with_size_causes_a_warning_if_there_are_flows_enough() -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    row = {"above": 0.0, "up_to": 1e4, "mean": 0.2, "p99": 0.0}
+    for flows, has_doubt in ((999, False), (1000, True)):
+        half = {"kept": 32, "errors": [row | {"flows": flows}]}
+        fidelity = answer.summary["fidelity"] | {"half": half}
+        summary = answer.summary | {"fidelity": fidelity}
+        lines = doubts(Result(answer.flows, answer.samples, summary))
+        assert ("half" in lines) == has_doubt
+
+
 def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:
     assert not {"units", "fan_in"} & doubts(sojourn.run(SCENARIO | {"fidelity": SAMPLE})).keys()
     incast = {"kind": "incast", "load": 0.2, "size": "20 KB", "events": 30}

@@ -82,6 +82,14 @@ def test_a_search_without_a_goal_or_trials_is_an_error() -> None:
         tune.search(SMALL, RATES, minimise=GOAL, trials=0)
 
 
+def test_the_trials_of_a_search_have_one_fidelity() -> None:
+    precise = SMALL | {"fidelity": {"kind": "sample", "precision": "5%"}}
+    with pytest.raises(ScenarioError, match="precision: the trials of a search need equally"):
+        tune.search(precise, RATES, minimise=GOAL, trials=1)
+    with pytest.raises(ScenarioError, match="need the same one of packets, sample, flows"):
+        tune.search(SMALL | {"fidelity": "auto"}, RATES, minimise=GOAL, trials=1)
+
+
 def test_a_search_finds_the_better_end_and_measures_its_gain_on_fresh_seeds() -> None:
     tuned = tune.search(SMALL, RATES, minimise="mean fct", trials=17, seeds=2)
     assert tuned.best is not None

@@ -99,7 +99,8 @@ def _doubts_of_checks(fidelity: Mapping[str, Any]) -> dict[str, str]:
     """Return the doubts from folded networks of half the size, and about the law of a fluid."""
     lines = {}
     halves = fidelity.get("half", {}).get("errors", ())
-    trend = max((abs(row["mean"]) for row in halves), default=0.0)
+    means = [abs(row["mean"]) for row in halves if row["flows"] >= LEAST_FLOWS]
+    trend = max(means, default=0.0)
     if trend > LARGEST_TREND:
         lines["half"] = (
             f"the mean slowdown of folded networks of half the size differs by up to "

@@ -28,9 +28,9 @@ Slowdowns = tuple[Floats, Floats]
 def errors_by_size(pairs: Iterable[tuple[Slowdowns, Slowdowns]]) -> list[dict[str, Any]]:
     """Return the errors of predicted slowdowns, for pairs of the truth and its prediction.
 
-    A row has the bounds of the sizes (all flows first), and the errors of the mean and the p99:
-    prediction / truth - 1, the largest in absolute value over the pairs. An error is infinite if
-    one of the two has unfinished flows.
+    A row has the bounds of the sizes (all flows first), the least number of flows, and the errors
+    of the mean and the p99: prediction / truth - 1, the largest in absolute value over the pairs.
+    An error is infinite if one of the two has unfinished flows.
     """
     pairs = list(pairs)
     rows = []
@@ -38,12 +38,13 @@ def errors_by_size(pairs: Iterable[tuple[Slowdowns, Slowdowns]]) -> list[dict[st
         groups = [
             [values[(sizes > above) & (sizes <= up_to)] for sizes, values in pair] for pair in pairs
         ]
-        if min(len(values) for group in groups for values in group) >= LEAST_FLOWS:
+        flows = min(len(values) for group in groups for values in group)
+        if flows >= LEAST_FLOWS:
             errors = {
                 name: max((_error(measure, *group) for group in groups), key=abs)
                 for name, measure in (("mean", np.mean), ("p99", _p99))
             }
-            rows.append({"above": above, "up_to": up_to, **errors})
+            rows.append({"above": above, "up_to": up_to, "flows": flows, **errors})
     return rows
 
 

@@ -1,0 +1,78 @@
+"""The options `--fidelity` and `--precision`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sojourn import cli
+
+SCENARIO = """\
+transport = "dctcp"
+topology = { kind = "leaf_spine", leaves = 12 }
+fidelity = { kind = "sample", hosts = 64 }
+
+[workload]
+kind = "poisson"
+load = 0.4
+flows = 3000
+sizes = { kind = "fixed", size = "20 KB" }
+"""
+
+
+@pytest.fixture(name="path")
+def scenario_path(directory: Path) -> str:
+    (directory / "big.toml").write_text(SCENARIO, encoding="utf-8")
+    return "big.toml"
+
+
+def test_samples_are_added_up_to_a_precision(
+    path: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["run", path, "--precision", "15%", "--out", "out"]) == 0
+    assert "± 15 % required" in capsys.readouterr().out
+    summary = json.loads((directory / "out/summary.json").read_text(encoding="utf-8"))
+    # The other parameters are those of the file.
+    assert summary["fidelity"]["kept"] == 64
+    assert summary["scenario"]["fidelity"]["precision"] == 0.15
+
+
+def test_a_comparison_has_one_line_on_its_precision(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--vary", "transport=dctcp,swift", "--precision", "20%"]
+    assert cli.invoke(["compare", path, *options]) == 0
+    assert capsys.readouterr().out.count("precision: p99 of ") == 1
+
+
+def test_a_chosen_fidelity_is_printed_and_stored(
+    path: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["run", path, "--fidelity", "auto", "--out", "out"]) == 0
+    assert "fidelity: auto chose packets: about " in capsys.readouterr().out
+    summary = json.loads((directory / "out/summary.json").read_text(encoding="utf-8"))
+    assert summary["fidelity"]["reason"].startswith("auto chose packets")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["run", "--fidelity", "packets", "--precision", "5%"],
+            "--precision: is for samples; add `--fidelity sample`",
+        ),
+        (["run", "--precision", "0%"], "fidelity.precision: must be a percentage above 0 %"),
+        (["run", "--fidelity", "atuo"], "did you mean `auto`"),
+        (
+            ["tune", "--fidelity", "auto", "--parameter", "gain=0.1:1", "--minimise", "mean fct"],
+            "fidelity: the trials of a search need the same one of packets, sample, flows",
+        ),
+    ],
+)
+def test_errors_are_of_the_option_or_the_field(
+    path: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke([arguments[0], path, *arguments[1:]]) != 0
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
