@@ -48,6 +48,7 @@ LOOKS = {
     "per rtt": Look(GREEN, "s"),
     "powertcp": Look(PURPLE, "v"),
     "theta powertcp": Look(SKY, "P"),
+    "sprayed packets": Look(ORANGE, "o"),
     "tcp": Look(PURPLE, "v"),
     "slow start": Look(SKY, "."),
     "highspeed tcp": Look(BLUE, "o"),

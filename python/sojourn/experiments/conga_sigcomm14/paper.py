@@ -38,6 +38,8 @@ BISECTION = "320 Gbps"
 
 MEAN = "mean FCT"
 
+OVER_ECMP = "mean FCT over ECMP's"
+
 routings: dict[str, Any] = {
     ECMP: "ecmp",
     CONGA_FLOW: {"kind": "conga", "gap": "13 ms"},
@@ -82,6 +84,6 @@ def scenario(
 def ratio(table: pl.DataFrame, upper: str, lower: str, **labels: Any) -> float:
     """Return the mean FCT under scheme `upper` over that under scheme `lower`."""
     upper_mean, lower_mean = (
-        metrics.at(table, scheme=scheme, **labels) for scheme in (upper, lower)
+        metrics.at(table, scheme=scheme, metric=MEAN, **labels) for scheme in (upper, lower)
     )
     return upper_mean / lower_mean
