@@ -249,8 +249,9 @@ fn fat_tree_of_1024_hosts_has_64_paths_between_pods() {
     assert_eq!([1, 8, 1023].map(|target| paths.count(0, target)), [1, 8, 64]);
     let total: u64 = (1..1024).map(|target| paths.count(0, target)).sum();
     assert_eq!(total, 7 + 56 * 8 + 960 * 64);
-    // 128 edge switches, to each of which all 320 switches have a distance, a number of paths and a link.
-    assert!((paths.table_bytes(1024.0) - 128.0 * 320.0 * 14.0).abs() < 1.0);
+    // The edge switches of a pod are twins, and so are the eight core switches of an aggregation switch.
+    let (tables, twins) = (16.0, 16.0 * (1.0 + 8.0) + 8.0);
+    assert!((paths.table_bytes(1024.0) - tables * twins * 16.0).abs() < 1.0);
 }
 
 #[test]

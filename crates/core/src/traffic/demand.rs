@@ -8,7 +8,7 @@ use super::host_pairs::{HostPairs, HostRoles};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::HostId;
-use crate::model::graph::{Graph, LinkId, NodeId, Paths, Split};
+use crate::model::graph::{Graph, LinkId, NodeId, Paths, Split, Table};
 
 /// Mean traffic of a part of a workload.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ struct Fabric<'a> {
     paths: Paths,
     /// By host: its link to a switch, if that is its only link.
     access: Vec<Option<LinkId>>,
-    /// Traffic of every node to one target.
+    /// Traffic of every node while it is spread.
     amounts: Vec<f64>,
 }
 
@@ -159,24 +159,43 @@ impl<'a> Fabric<'a> {
             let others = sources.len() - usize::from(sources.contains(&target));
             self.add_access(target, true, pair * others as f64, loads);
         }
-        let [from, to] = [sources, targets].map(|hosts| self.count_by_node(hosts));
-        for (&target, &receivers) in &to {
-            for (&source, &senders) in &from {
-                if source != target {
-                    self.amounts[source as usize] = pair * senders * receivers;
-                }
+        let [from, to] = [sources, targets].map(|hosts| self.count_by_twins(hosts));
+        for (key, targets) in &to {
+            let table = self.paths.search(*key);
+            let receivers: f64 = targets.iter().map(|(_, receivers)| receivers).sum();
+            let shares: Vec<_> =
+                targets.iter().map(|(target, number)| (*target, number / receivers)).collect();
+            let all = from.iter().filter(|(other, _)| *other != key).flat_map(|(_, nodes)| nodes);
+            let all: Vec<_> =
+                all.map(|(node, senders)| (*node, pair * senders * receivers)).collect();
+            self.spread(&table, [&all, &shares], loads);
+            // A switch sends nothing to itself, so twins receive from different twins.
+            let beside = from.get(key).map_or(&[][..], Vec::as_slice);
+            for (target, receivers) in targets {
+                let others = beside.iter().filter(|(node, _)| node != target);
+                let others: Vec<_> =
+                    others.map(|(node, senders)| (*node, pair * senders * receivers)).collect();
+                self.spread(&table, [&others, &[(*target, 1.0)]], loads);
             }
-            self.paths.spread(target, self.split, &mut self.amounts, loads);
         }
     }
 
-    /// Number of hosts by the node at which their traffic enters and leaves.
-    fn count_by_node(&self, hosts: &Range<HostId>) -> BTreeMap<NodeId, f64> {
+    fn spread(&mut self, table: &Table, ends: [&[(NodeId, f64)]; 2], loads: &mut [f64]) {
+        self.paths.spread(table, ends, self.split, &mut self.amounts, loads);
+    }
+
+    /// Nodes at which the traffic of hosts enters and leaves, each with their number, by the node that has
+    /// the table of paths to them.
+    fn count_by_twins(&self, hosts: &Range<HostId>) -> BTreeMap<NodeId, Vec<(NodeId, f64)>> {
         let mut counts = BTreeMap::new();
         for host in hosts.clone() {
             *counts.entry(self.node(host)).or_insert(0.0) += 1.0;
         }
-        counts
+        let mut twins: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (node, count) in counts {
+            twins.entry(self.paths.key(node)).or_default().push((node, count));
+        }
+        twins
     }
 
     fn add_listed(&mut self, pairs: &[(HostId, HostId)], bps: f64, loads: &mut [f64]) {
@@ -189,11 +208,15 @@ impl<'a> Fabric<'a> {
         }
         between.retain(|(target, source)| target != source);
         between.sort_unstable();
-        for pairs in between.chunk_by(|(one, _), (other, _)| one == other) {
-            for (_, source) in pairs {
-                self.amounts[*source as usize] += pair;
+        let key = |(target, _): &(NodeId, NodeId)| self.paths.key(*target);
+        between.sort_by_key(key);
+        let by_table: Vec<_> = between.chunk_by(|one, other| key(one) == key(other)).collect();
+        for pairs in by_table {
+            let table = self.paths.search(pairs[0].0);
+            for pairs in pairs.chunk_by(|(one, _), (other, _)| one == other) {
+                let sources: Vec<_> = pairs.iter().map(|(_, source)| (*source, pair)).collect();
+                self.spread(&table, [&sources, &[(pairs[0].0, 1.0)]], loads);
             }
-            self.paths.spread(pairs[0].0, self.split, &mut self.amounts, loads);
         }
     }
 

@@ -18,7 +18,7 @@ pub use self::link_trace::LinkTrace;
 pub use self::loss::{Bursts, Loss, Victim};
 pub(crate) use self::names::LinkNames;
 pub use self::paths::Paths;
-pub(crate) use self::paths::Split;
+pub(crate) use self::paths::{Split, Table};
 pub use self::rate_trace::RateTrace;
 
 use std::sync::Arc;

@@ -1,16 +1,19 @@
-//! Shortest paths in hops, computed once per attachment switch and cached.
+//! Shortest paths in hops, computed once for all switches with the same neighbours and cached.
+
+mod spread;
 
 use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Graph, LinkId, Node, NodeId};
+pub(crate) use self::spread::Split;
+use super::{Graph, LinkId, NodeId};
 use crate::model::flow::HostId;
 
 /// Distance of a node without a path to the target.
 const UNREACHED: u16 = u16::MAX;
 
-/// Index of a host in tables of switches.
+/// Set of twins of a host, which has none.
 const HOST: u32 = u32::MAX;
 
 /// Shortest paths between the hosts of a graph. No path leads through a host, because hosts do not forward.
@@ -19,42 +22,44 @@ const HOST: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct Paths {
     hosts: Vec<NodeId>,
-    /// Hosts with a link.
-    linked: Vec<NodeId>,
-    /// Index among the switches by node, or [`HOST`].
-    switch: Vec<u32>,
-    switches: usize,
+    /// Set of twins of each node, or [`HOST`]. Twins are switches with cables to the same switches and the
+    /// same hosts with several cables, as the edge switches of a pod: any other node is equally far from all
+    /// of them, over as many paths.
+    twins: Vec<u32>,
+    /// A switch of each set of twins.
+    representative: Vec<NodeId>,
     /// Index of the first link of each node in `outgoing`, with one entry more than there are nodes.
     first: Vec<u32>,
+    /// Index behind the last link of each node to a switch; those to hosts follow.
+    first_to_host: Vec<u32>,
     /// Links by the transmitting node, each with the receiving node.
     outgoing: Vec<(LinkId, NodeId)>,
-    /// Receiving node of each link.
-    receiver: Vec<NodeId>,
-    /// Tables by root. The hosts of a switch that have no other cable share its table, so that a large
-    /// network has a table for each rack and not for each host.
-    towards: FxHashMap<NodeId, Towards>,
+    /// Tables by target: the representative of the twins to which the only neighbour of the target host
+    /// belongs, or a host with several cables. A large network has so a table for each pod and not for each
+    /// host.
+    tables: FxHashMap<NodeId, Table>,
 }
 
-/// Division of traffic among shortest paths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Split {
-    /// Each node sends an equal share to each next hop.
-    NextHops,
-    /// Each path carries an equal share.
-    Paths,
+/// Shortest paths from each set of twins to a root, which is a host or another switch.
+pub(crate) type Table = Box<[ToRoot]>;
+
+/// Shortest paths from a switch to a root.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToRoot {
+    /// Number of shortest paths, saturating.
+    count: u64,
+    /// Next node of one of the paths, unless that is the root.
+    next: NodeId,
+    /// Hops.
+    distance: u16,
 }
 
-/// Distances and path counts of all switches to a root: the only neighbour of the target host, if that is a
-/// switch, and otherwise the target host.
-#[derive(Clone, Debug)]
-struct Towards {
+/// Paths to a root: the only neighbour of the target host, if that is a switch, and otherwise the target
+/// host.
+#[derive(Clone, Copy, Debug)]
+struct Towards<'a> {
     root: NodeId,
-    /// Hops to the root.
-    distance: Box<[u16]>,
-    /// Number of shortest paths to the root, saturating.
-    count: Box<[u64]>,
-    /// A link on a shortest path to the root.
-    link: Box<[LinkId]>,
+    table: &'a [ToRoot],
 }
 
 impl Paths {
@@ -66,61 +71,76 @@ impl Paths {
     /// Returns the paths of `graph` over the links that `may_take` permits: both directions of a cable, or
     /// neither.
     pub fn over(graph: &Graph, may_take: impl Fn(LinkId) -> bool) -> Self {
-        let mut first = vec![0; graph.nodes.len() + 1];
+        let nodes = graph.nodes.len();
+        let is_host = |node: NodeId| graph.nodes[node as usize].is_host;
         let links = || (0..).zip(&graph.links).filter(|(id, _)| may_take(*id));
+        let mut first = vec![0; nodes + 1];
         for (_, link) in links() {
             first[link.from as usize + 1] += 1;
         }
-        for node in 0..graph.nodes.len() {
+        for node in 0..nodes {
             first[node + 1] += first[node];
         }
-        let mut free = first.clone();
-        let mut outgoing = vec![(0, 0); first[graph.nodes.len()] as usize];
+        let mut first_to_host = first[..nodes].to_vec();
+        for (_, link) in links().filter(|(_, link)| !is_host(link.to)) {
+            first_to_host[link.from as usize] += 1;
+        }
+        let mut free = [first.clone(), first_to_host.clone()];
+        let mut outgoing = vec![(0, 0); first[nodes] as usize];
         for (id, link) in links() {
-            let slot = &mut free[link.from as usize];
+            let slot = &mut free[usize::from(is_host(link.to))][link.from as usize];
             outgoing[*slot as usize] = (id, link.to);
             *slot += 1;
         }
-        let mut switches = 0;
-        let index = |node: &Node| {
-            switches += u32::from(!node.is_host);
-            if node.is_host { HOST } else { switches - 1 }
-        };
-        let switch = graph.nodes.iter().map(index).collect();
-        let has_link = |host: &NodeId| first[*host as usize] < first[*host as usize + 1];
-        Self {
+        let mut paths = Self {
             hosts: graph.hosts.clone(),
-            linked: graph.hosts.iter().copied().filter(has_link).collect(),
-            switch,
-            switches: switches as usize,
+            twins: vec![HOST; nodes],
+            representative: Vec::new(),
             first,
+            first_to_host,
             outgoing,
-            receiver: graph.links.iter().map(|link| link.to).collect(),
-            towards: FxHashMap::default(),
+            tables: FxHashMap::default(),
+        };
+        paths.find_twins((0..nodes as NodeId).filter(|node| !is_host(*node)));
+        paths
+    }
+
+    /// Finds the switches that are twins.
+    fn find_twins(&mut self, switches: impl Iterator<Item = NodeId>) {
+        let mut sets = FxHashMap::default();
+        for switch in switches {
+            let has_own_table = |host: &NodeId| self.root(*host) == *host;
+            let hosts = self.to_hosts(switch).iter().map(|(_, host)| *host).filter(has_own_table);
+            let mut neighbours: Vec<_> =
+                self.to_switches(switch).iter().map(|(_, next)| *next).chain(hosts).collect();
+            neighbours.sort_unstable();
+            let twins = *sets.entry(neighbours).or_insert_with(|| {
+                self.representative.push(switch);
+                self.representative.len() as u32 - 1
+            });
+            self.twins[switch as usize] = twins;
         }
     }
 
     /// Returns the memory of the tables of `targets` hosts, in bytes.
     pub(crate) fn table_bytes(&self, targets: f64) -> f64 {
-        let roots: FxHashSet<_> = self.hosts.iter().map(|host| self.root(*host)).collect();
-        let entry = size_of::<u16>() + size_of::<u64>() + size_of::<LinkId>();
-        targets.min(roots.len() as f64) * (self.switches * entry) as f64
+        let keys: FxHashSet<_> = self.hosts.iter().map(|host| self.key(self.root(*host))).collect();
+        targets.min(keys.len() as f64) * (self.representative.len() * size_of::<ToRoot>()) as f64
     }
 
     /// Number of shortest paths from `source` to another host; zero if none connects them.
     pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
         self.search_once(target);
-        let (towards, source, _) = self.ends(source, target);
-        self.distance_and_count(towards, source).1
+        self.distance_and_count(self.towards(target), self.hosts[source as usize]).1
     }
 
     /// Number of hops from `source` to another host, if there is a path.
     pub fn hops(&mut self, source: HostId, target: HostId) -> Option<u16> {
         // Cables and paths lead both ways, so one search from the source covers all its targets.
         self.search_once(source);
-        let (towards, target, source) = self.ends(target, source);
-        let (hops, _) = self.distance_and_count(towards, target);
-        (hops < UNREACHED).then(|| hops + u16::from(towards.root != source))
+        let towards = self.towards(source);
+        let (hops, _) = self.distance_and_count(towards, self.hosts[target as usize]);
+        (hops < UNREACHED).then(|| hops + u16::from(towards.root != self.hosts[source as usize]))
     }
 
     /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to `links`.
@@ -131,9 +151,11 @@ impl Paths {
         mut choice: u64,
         links: &mut Vec<LinkId>,
     ) {
-        let count = self.count(source, target);
+        let [mut node, end] = [source, target].map(|host| self.hosts[host as usize]);
+        self.search_once(target);
+        let towards = self.towards(target);
+        let (_, count) = self.distance_and_count(towards, node);
         assert!(choice < count, "path {choice} of {count} from host {source} to host {target}");
-        let (towards, mut node, end) = self.ends(source, target);
         while node != towards.root {
             // The choice counts the paths over one next node after those over another.
             let is_chosen = |(_, _, count): &(LinkId, NodeId, u64)| {
@@ -160,8 +182,11 @@ impl Paths {
         choose: impl Fn(NodeId, usize) -> usize,
         links: &mut Vec<LinkId>,
     ) {
-        assert!(self.count(source, target) > 0, "no path from host {source} to host {target}");
-        let (towards, mut node, end) = self.ends(source, target);
+        let [mut node, end] = [source, target].map(|host| self.hosts[host as usize]);
+        self.search_once(target);
+        let towards = self.towards(target);
+        let (_, count) = self.distance_and_count(towards, node);
+        assert!(count > 0, "no path from host {source} to host {target}");
         while node != towards.root {
             let (link, next, _) = self.only_hop(towards, node).unwrap_or_else(|| {
                 let number = self.next_hops(towards, node).count();
@@ -174,53 +199,37 @@ impl Paths {
         links.extend(self.last_link(towards, end));
     }
 
-    /// Adds to `loads`, by link, what every node of `amounts` sends to `target` over shortest paths, which
-    /// start at any node and do not lead through a host. Clears the amounts. A node without a path sends
-    /// nothing.
-    pub(crate) fn spread(
-        &self,
-        target: NodeId,
-        split: Split,
-        amounts: &mut [f64],
-        loads: &mut [f64],
-    ) {
-        let (towards, order) = self.search(target);
-        // Hosts come first, because no path leads through one.
-        let sources = self.linked.iter().chain(order[1..].iter().rev());
-        for &node in sources.filter(|node| **node != target) {
-            let amount = std::mem::take(&mut amounts[node as usize]);
-            if amount == 0.0 {
-                continue;
-            }
-            let share = match split {
-                Split::NextHops => amount / self.next_hops(&towards, node).count() as f64,
-                Split::Paths => amount / self.distance_and_count(&towards, node).1 as f64,
-            };
-            for (link, next, paths) in self.next_hops(&towards, node) {
-                let part = if split == Split::Paths { share * paths as f64 } else { share };
-                loads[link as usize] += part;
-                amounts[next as usize] += part;
-            }
+    /// Returns the next hop of a node with one link, or of a switch with a single shortest path, as
+    /// `next_hops` does. A core switch may have a thousand ports, which need no search.
+    fn only_hop(&self, towards: Towards<'_>, node: NodeId) -> Option<(LinkId, NodeId, u64)> {
+        if let [(link, next)] = self.outgoing(node) {
+            return Some((*link, *next, self.distance_and_count(towards, *next).1));
         }
-        amounts.fill(0.0);
+        let twins = self.twins[node as usize];
+        if twins == HOST {
+            return None;
+        }
+        let ToRoot { count, next, distance } = towards.table[twins as usize];
+        let next = if distance == 1 { towards.root } else { next };
+        (count == 1).then(|| (self.link(node, next), next, 1))
     }
 
-    /// Returns the next hop of a switch with a single shortest path, as `next_hops` does. A core switch may
-    /// have a thousand ports, which need no search.
-    fn only_hop(&self, towards: &Towards, node: NodeId) -> Option<(LinkId, NodeId, u64)> {
-        let switch = self.switch[node as usize];
-        let is_only = switch != HOST && towards.count[switch as usize] == 1;
-        is_only.then(|| {
-            let link = towards.link[switch as usize];
-            (link, self.receiver[link as usize], 1)
-        })
+    /// Returns the link of the only cable between two nodes.
+    fn link(&self, from: NodeId, to: NodeId) -> LinkId {
+        let (there, back) = (self.outgoing(from), self.outgoing(to));
+        let link = if there.len() <= back.len() {
+            there.iter().find(|(_, next)| *next == to).map(|(link, _)| *link)
+        } else {
+            back.iter().find(|(_, next)| *next == from).map(|(link, _)| *link ^ 1)
+        };
+        link.expect("a cable joins the nodes")
     }
 
     /// Returns the links from a node on shortest paths to the root, each with the receiving node and the
     /// number of paths from there.
-    fn next_hops(
-        &self,
-        towards: &Towards,
+    fn next_hops<'a>(
+        &'a self,
+        towards: Towards<'a>,
         node: NodeId,
     ) -> impl Iterator<Item = (LinkId, NodeId, u64)> {
         let (distance, _) = self.distance_and_count(towards, node);
@@ -231,24 +240,26 @@ impl Paths {
 
     /// Returns the links from a node to the root and to switches that have a path there, each with the
     /// receiving node, its distance and its number of paths.
-    fn neighbours(
-        &self,
-        towards: &Towards,
+    fn neighbours<'a>(
+        &'a self,
+        towards: Towards<'a>,
         node: NodeId,
     ) -> impl Iterator<Item = (LinkId, NodeId, (u16, u64))> {
-        let leads = |next| next == towards.root || self.switch[next as usize] != HOST;
-        let leading = self.outgoing(node).iter().filter(move |(_, next)| leads(*next));
+        let is_to_host = self.is_host(towards.root);
+        let links = if is_to_host { self.outgoing(node) } else { self.to_switches(node) };
+        let leads = move |next| !is_to_host || next == towards.root || !self.is_host(next);
+        let leading = links.iter().filter(move |(_, next)| leads(*next));
         leading
-            .map(|(link, next)| (*link, *next, self.distance_and_count(towards, *next)))
+            .map(move |(link, next)| (*link, *next, self.distance_and_count(towards, *next)))
             .filter(|(_, _, (distance, _))| *distance < UNREACHED)
     }
 
     /// Returns the hops from a node to the root, and the number of shortest paths.
-    fn distance_and_count(&self, towards: &Towards, node: NodeId) -> (u16, u64) {
+    fn distance_and_count(&self, towards: Towards<'_>, node: NodeId) -> (u16, u64) {
         if node == towards.root {
             return (0, 1);
         }
-        match self.switch[node as usize] {
+        match self.twins[node as usize] {
             HOST => {
                 let add = |(least, sum): (u16, u64), (distance, count): (u16, u64)| {
                     let hops = distance + 1;
@@ -260,77 +271,114 @@ impl Paths {
                 };
                 self.neighbours(towards, node).map(|(.., next)| next).fold((UNREACHED, 0), add)
             }
-            switch => (towards.distance[switch as usize], towards.count[switch as usize]),
+            twins => {
+                let ToRoot { distance, count, .. } = towards.table[twins as usize];
+                (distance, count)
+            }
         }
     }
 
-    /// Returns the table of `target`, which has been computed, and the nodes of the two hosts.
-    fn ends(&self, source: HostId, target: HostId) -> (&Towards, NodeId, NodeId) {
-        let (source, target) = (self.hosts[source as usize], self.hosts[target as usize]);
-        (&self.towards[&self.root(target)], source, target)
+    fn is_host(&self, node: NodeId) -> bool {
+        self.twins[node as usize] == HOST
     }
 
     /// Returns the root of the paths to a host.
     fn root(&self, host: NodeId) -> NodeId {
-        match self.outgoing(host) {
-            [(_, next)] if self.switch[*next as usize] != HOST => *next,
+        match (self.to_switches(host), self.to_hosts(host)) {
+            ([(_, next)], []) => *next,
             _ => host,
         }
     }
 
+    /// Returns the node that has the table of a root: the same for twins.
+    pub(crate) fn key(&self, root: NodeId) -> NodeId {
+        match self.twins[root as usize] {
+            HOST => root,
+            twins => self.representative[twins as usize],
+        }
+    }
+
     /// Returns the link from the root to a target that is not the root.
-    fn last_link(&self, towards: &Towards, target: NodeId) -> Option<LinkId> {
+    fn last_link(&self, towards: Towards<'_>, target: NodeId) -> Option<LinkId> {
         (towards.root != target).then(|| self.outgoing(target)[0].0 ^ 1)
     }
 
     fn outgoing(&self, node: NodeId) -> &[(LinkId, NodeId)] {
-        let node = node as usize;
-        &self.outgoing[self.first[node] as usize..self.first[node + 1] as usize]
+        &self.outgoing[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }
 
-    /// Computes the table of `target` if it is the first host of its root.
+    fn to_switches(&self, node: NodeId) -> &[(LinkId, NodeId)] {
+        let node = node as usize;
+        &self.outgoing[self.first[node] as usize..self.first_to_host[node] as usize]
+    }
+
+    fn to_hosts(&self, node: NodeId) -> &[(LinkId, NodeId)] {
+        let node = node as usize;
+        &self.outgoing[self.first_to_host[node] as usize..self.first[node + 1] as usize]
+    }
+
+    /// Computes the table of a target if it is the first host that needs it.
     fn search_once(&mut self, target: HostId) {
         let root = self.root(self.hosts[target as usize]);
-        if !self.towards.contains_key(&root) {
-            let (towards, _) = self.search(root);
-            self.towards.insert(root, towards);
+        let key = self.key(root);
+        if !self.tables.contains_key(&key) {
+            self.tables.insert(key, self.search(root));
         }
     }
 
-    /// Breadth-first search from a root over switches. Returns them in order of distance, behind the root.
-    /// Cables lead both ways, so it follows outgoing links.
-    fn search(&self, root: NodeId) -> (Towards, Vec<NodeId>) {
-        let mut distance = vec![UNREACHED; self.switches].into_boxed_slice();
-        let mut count = vec![0_u64; self.switches].into_boxed_slice();
-        let mut link = vec![0; self.switches].into_boxed_slice();
-        let mut queue = Vec::with_capacity(self.switches + 1);
-        queue.push(root);
+    /// Returns the paths to a target, whose table has been computed.
+    fn towards(&self, target: HostId) -> Towards<'_> {
+        let root = self.root(self.hosts[target as usize]);
+        Towards { root, table: &self.tables[&self.key(root)] }
+    }
+
+    /// Returns the table of a root: a switch, or a host with several cables. Breadth-first search over sets
+    /// of twins. Cables lead both ways, so it follows outgoing links. The entry of the root's own set is that
+    /// of its twins.
+    pub(crate) fn search(&self, root: NodeId) -> Table {
+        let unreached = ToRoot { count: 0, next: root, distance: UNREACHED };
+        let mut table = vec![unreached; self.representative.len()].into_boxed_slice();
+        let mut queue = Vec::with_capacity(table.len());
+        for (_, next) in self.to_switches(root) {
+            let twins = self.twins[*next as usize];
+            let entry = &mut table[twins as usize];
+            if entry.distance == UNREACHED {
+                entry.distance = 1;
+                queue.push(twins);
+            }
+            entry.count += u64::from(self.representative[twins as usize] == *next);
+        }
         let mut done = 0;
-        while let Some(&node) = queue.get(done) {
+        while let Some(&twins) = queue.get(done) {
             done += 1;
-            let (further, paths) = match self.switch[node as usize] {
-                _ if node == root => (1, 1),
-                switch => (distance[switch as usize] + 1, count[switch as usize]),
-            };
-            if further == UNREACHED {
+            let node = self.representative[twins as usize];
+            let ToRoot { distance, .. } = table[twins as usize];
+            if distance + 1 == UNREACHED {
                 break;
             }
-            for &(from_node, next) in self.outgoing(node) {
-                let switch = self.switch[next as usize];
-                if next == root || switch == HOST {
-                    continue;
-                }
-                let switch = switch as usize;
-                if distance[switch] == UNREACHED {
-                    distance[switch] = further;
-                    link[switch] = from_node ^ 1;
-                    queue.push(next);
-                }
-                if distance[switch] == further {
-                    count[switch] = count[switch].saturating_add(paths);
+            for (_, next) in self.to_switches(node) {
+                let twins = self.twins[*next as usize];
+                let entry = &mut table[twins as usize];
+                if entry.distance == UNREACHED {
+                    *entry = ToRoot { count: 0, next: node, distance: distance + 1 };
+                    queue.push(twins);
                 }
             }
         }
-        (Towards { root, distance, count, link }, queue)
+        for twins in queue {
+            let ToRoot { distance, .. } = table[twins as usize];
+            if distance == 1 {
+                continue;
+            }
+            let neighbours = self.to_switches(self.representative[twins as usize]).iter();
+            let nearer = neighbours.map(|(_, next)| table[self.twins[*next as usize] as usize]);
+            let nearer = nearer.filter(|entry| entry.distance < distance);
+            let count = nearer.fold(0, |sum: u64, entry| sum.saturating_add(entry.count));
+            table[twins as usize].count = count;
+        }
+        table
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,6 +87,39 @@ fn demands_add_up_while_both_last() {
 }
 
 #[test]
+fn all_pairs_load_links_as_the_same_pairs_in_a_list() {
+    let text = "from,to,rate,delay\na,s,1 Gbps,1 us\nb,s,1 Gbps,1 us\nc,t,1 Gbps,1 us\n\
+                d,u,1 Gbps,1 us\ns,v,1 Gbps,1 us\nt,v,1 Gbps,1 us\nu,v,1 Gbps,1 us\n\
+                s,w,1 Gbps,1 us\nt,w,1 Gbps,1 us\nu,w,1 Gbps,1 us\ns,v,1 Gbps,1 us\n\
+                t,v,1 Gbps,1 us\ne,u,1 Gbps,1 us\ne,w,1 Gbps,1 us\n";
+    let file = json!({ "name": "n", "text": text });
+    let topologies = [
+        json!({ "kind": "fat_tree", "k": 4 }),
+        json!({ "kind": "leaf_spine", "leaves": 3, "hosts_per_leaf": 2, "spines": 2 }),
+        json!({ "kind": "clos", "pods": 3, "edges_per_pod": 2, "hosts_per_edge": 3, "cores": 4 }),
+        json!({ "kind": "graph", "file": file, "hosts": ["a", "b", "c", "d", "e"] }),
+    ];
+    for topology in topologies {
+        let graph = graph(&topology);
+        for (sources, targets) in [(0, 0), (1, 0), (0, 2)] {
+            let hosts = graph.host_count();
+            let roles = HostRoles { sources: sources..hosts, targets: targets..hosts };
+            let both =
+                roles.sources.clone().flat_map(|one| (targets..hosts).map(move |to| (one, to)));
+            let listed = DemandPairs::Listed(both.filter(|(one, other)| one != other).collect());
+            for split in [Split::NextHops, Split::Paths] {
+                let all =
+                    highest_loads(&[demand(1.0, DemandPairs::All(roles.clone()))], &graph, split);
+                let listed = highest_loads(&[demand(1.0, listed.clone())], &graph, split);
+                for (all, listed) in all.iter().zip(listed) {
+                    assert!((all - listed).abs() <= 1e-9 * listed, "{topology}: {all}, {listed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn loads_are_those_of_the_routes_of_many_flows() {
     let text = "from,to,rate,delay\na,s,1 Gbps,1 us\nb,s,1 Gbps,1 us\nc,t,1 Gbps,1 us\n\
                 d,u,1 Gbps,1 us\ns,t,1 Gbps,1 us\nt,u,1 Gbps,1 us\nu,s,1 Gbps,1 us\n\
