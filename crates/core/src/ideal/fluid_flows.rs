@@ -144,6 +144,8 @@ pub(crate) struct FluidRun<'a> {
     setup: IdealSetup<'a>,
     now: f64,
     links: FluidLinks,
+    /// Rate and propagation delay of each link.
+    hops: Vec<(Rate, Duration)>,
     scheduler: Box<dyn FluidScheduler>,
     /// Number of active flows.
     active: usize,
@@ -151,6 +153,9 @@ pub(crate) struct FluidRun<'a> {
     deliveries: Option<BinaryHeap<Reverse<(Time, usize)>>>,
     /// Route buffers of departed flows, for reuse.
     spare: Vec<Vec<LinkId>>,
+    /// Bytes that each link carried: of the whole run, and in the measured interval.
+    carried: Vec<[f64; 2]>,
+    /// Results without the bytes of links.
     outcome: IdealOutcome,
 }
 
@@ -161,14 +166,20 @@ impl<'a> FluidRun<'a> {
         scheduler: Box<dyn FluidScheduler>,
         has_followers: bool,
     ) -> Self {
-        let links = FluidLinks::new(setup.graph.links.iter().map(|link| link.rate));
-        let link_bytes = vec![0.0; links.capacity.len()];
-        let measured_bytes = link_bytes.clone();
-        let records = Vec::new();
-        let outcome = IdealOutcome { records, link_bytes, measured_bytes, end: Time::ZERO };
-        let deliveries = has_followers.then(BinaryHeap::new);
-        let (active, spare) = (0, Vec::new());
-        Self { setup, now: 0.0, links, scheduler, active, deliveries, spare, outcome }
+        let hops: Vec<_> = setup.graph.links.iter().map(|link| (link.rate, link.delay)).collect();
+        let links = FluidLinks::new(hops.iter().map(|(rate, _)| *rate));
+        Self {
+            setup,
+            now: 0.0,
+            carried: vec![[0.0; 2]; hops.len()],
+            links,
+            hops,
+            scheduler,
+            active: 0,
+            deliveries: has_followers.then(BinaryHeap::new),
+            spare: Vec::new(),
+            outcome: IdealOutcome::default(),
+        }
     }
 
     /// Serves the active flows, some of which may depart, until the next arrival or the end of the
@@ -217,15 +228,14 @@ impl<'a> FluidRun<'a> {
         spec: FlowSpec,
         mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
     ) {
-        let IdealSetup { graph, format, .. } = self.setup;
+        let format = self.setup.format;
         // Deliveries, after which flows start, are rounded to a picosecond.
         let is_due = self.now <= picoseconds(spec.start) + 1.0;
         assert!(is_due, "flow {} starts in the past", spec.id);
         let mut links = self.spare.pop().unwrap_or_default();
         route(&spec, &mut links);
         assert!(!links.is_empty(), "flow {} has no route", spec.id);
-        let hops = links.iter().map(|link| &graph.links[*link as usize]);
-        let hops = hops.map(|link| (link.rate, link.delay));
+        let hops = links.iter().map(|link| self.hops[*link as usize]);
         // The latency of a long-lived flow is that of a full packet.
         let size = spec.size.unwrap_or(format.payload);
         let (fct, total) =
@@ -262,8 +272,9 @@ impl<'a> FluidRun<'a> {
         self.active -= 1;
         for link in &flow.links {
             self.links.flows[*link as usize] -= 1;
-            self.outcome.link_bytes[*link as usize] += flow.sent / BYTE;
-            self.outcome.measured_bytes[*link as usize] += flow.measured / BYTE;
+            let [whole, measured] = &mut self.carried[*link as usize];
+            *whole += flow.sent / BYTE;
+            *measured += flow.measured / BYTE;
         }
         let IdealSetup { format, limit, .. } = self.setup;
         let record = &mut self.outcome.records[flow.record];
@@ -296,6 +307,10 @@ impl<'a> FluidRun<'a> {
     pub(crate) fn close(mut self) -> IdealOutcome {
         for flow in self.scheduler.close(self.now) {
             self.complete_record(flow);
+        }
+        for [whole, measured] in self.carried {
+            self.outcome.link_bytes.push(whole);
+            self.outcome.measured_bytes.push(measured);
         }
         self.outcome
     }

@@ -70,7 +70,7 @@ pub struct IdealSetup<'a> {
 }
 
 /// Results of a run of an ideal.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdealOutcome {
     /// One record per flow, in order of start. The ideal FCT of a long-lived flow is zero.
     pub records: Vec<FlowRecord>,

@@ -45,8 +45,13 @@ pub fn ideal_fct(
     // Slowest transmission of a full packet so far, and additional time that a full packet takes to this hop
     // compared with the last packet.
     let (mut slowest, mut ahead) = (Duration::ZERO, Duration::ZERO);
+    let mut same_rate = (Rate::default(), Duration::ZERO, Duration::ZERO);
     for (rate, delay) in hops {
-        let (full, last) = (rate.transmit(full), rate.transmit(last));
+        // Divisions are slow, and neighbours often have the same rate.
+        if rate != same_rate.0 {
+            same_rate = (rate, rate.transmit(full), rate.transmit(last));
+        }
+        let (_, full, last) = same_rate;
         slowest = slowest.max(full);
         if packets > 1 {
             alone.waiting = alone.waiting.max(ahead + full + slowest * repeats);

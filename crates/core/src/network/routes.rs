@@ -3,11 +3,13 @@
 //! A packet follows its route by counting hops, without a lookup by destination. Where switches choose the
 //! next hop, it counts along a [tree] of paths.
 
+mod allocator;
 pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
+use self::allocator::{RouteAllocator, copy};
 use self::tree::{Branches, tree};
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
@@ -204,54 +206,6 @@ pub struct Routes {
     found: Vec<LinkId>,
 }
 
-/// Number of hops in a page: many more than all paths between two hosts have.
-const PAGE: u32 = 1 << 18;
-
-/// Allocator of positions for new routes. Each partition has its own pages, so that positions are valid in
-/// all partitions.
-struct RouteAllocator {
-    next: u32,
-    left: u32,
-    parts: u32,
-}
-
-impl RouteAllocator {
-    /// Allocates positions for `hops`; `len` is the number of positions in use by a single partition.
-    fn take(&mut self, hops: usize, len: usize) -> u32 {
-        if self.parts == 1 {
-            return len as u32;
-        }
-        let hops = hops as u32;
-        assert!(
-            hops <= PAGE,
-            "two hosts have more equal-cost paths than a page of a partition holds"
-        );
-        if hops > self.left {
-            self.next += self.left + (self.parts - 1) * PAGE;
-            self.left = PAGE;
-        }
-        self.next += hops;
-        self.left -= hops;
-        self.next - hops
-    }
-
-    /// Records a change for other partitions, if there are any.
-    fn record(&self, written: &mut Vec<(u32, u32)>, first: u32, hops: usize) {
-        if self.parts > 1 {
-            written.push((first, hops as u32));
-        }
-    }
-}
-
-/// Writes `new` at `first`.
-fn copy(hops: &mut Vec<LinkId>, first: u32, new: &[LinkId]) {
-    let first = first as usize;
-    if first + new.len() > hops.len() {
-        hops.resize(first + new.len(), END);
-    }
-    hops[first..first + new.len()].copy_from_slice(new);
-}
-
 impl Routes {
     /// Returns the routes through `graph`, without a flow, for partition `part` of `parts`. Each partition
     /// finds the routes of its own flows.
@@ -264,7 +218,7 @@ impl Routes {
             avoided: BTreeSet::new(),
             changes: 0,
             hops: Vec::new(),
-            allocator: RouteAllocator { next: part * PAGE, left: PAGE, parts },
+            allocator: RouteAllocator::new(part, parts),
             written: Vec::new(),
             branches: None,
             sprayed: BTreeMap::new(),
@@ -306,6 +260,18 @@ impl Routes {
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
         let paths = paths as u32;
         Route { first, stride, paths }
+    }
+
+    /// Returns the path of a flow, the first if it has several, without storing it.
+    pub fn path(&mut self, source: HostId, target: HostId, key: impl Into<PathKey>) -> &[LinkId] {
+        let links = if self.routing.takes_one_path() {
+            self.find_one(source, target, key.into());
+            &self.found[..]
+        } else {
+            let (_, first) = self.all(source, target);
+            &self.hops[first as usize..]
+        };
+        links.split(|link| *link == END).next().unwrap_or_default()
     }
 
     /// Avoids a cable from the next [`converge`](Self::converge) on, or uses it again.

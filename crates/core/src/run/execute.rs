@@ -151,9 +151,7 @@ impl Scenario {
             watch: control,
         };
         let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
-            let route = routes.allocate(spec.source, spec.target, spec.path_key());
-            links.extend(routes.links(route).next().unwrap_or_default());
-            routes.release(route);
+            links.extend(routes.path(spec.source, spec.target, spec.path_key()));
         };
         let flows = flows.take_while(|_| !control.is_stopped());
         let mut follow = dependencies.as_deref_mut().map(|dependencies| {
@@ -166,10 +164,16 @@ impl Scenario {
             Some(follow) => Some(follow),
             None => None,
         };
-        let outcome = ideal::run_dependent(ideal, setting, flows, following, append_route);
+        let mut outcome = ideal::run_dependent(ideal, setting, flows, following, append_route);
         control.poll(Progress::default)?;
         let mut flows = FlowColumns::default();
-        outcome.records.iter().for_each(|record| flows.push(record));
+        // Records of ten million flows take gigabytes, which become free as columns grow.
+        while let Some(record) = outcome.records.pop() {
+            flows.push(&record);
+            if outcome.records.len().is_multiple_of(1 << 16) {
+                outcome.records.shrink_to_fit();
+            }
+        }
         flows.sort();
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
         let elapsed = outcome.end.since(Time::ZERO);

@@ -20,15 +20,20 @@ impl Ideal for Config {
 /// Active flows by link.
 ///
 /// An arrival lowers only the rates above the new share of one of its links, and a departure raises only
-/// rates equal to the old share. An event therefore costs a look at the flows on its own links, however
-/// large the network is.
+/// rates equal to the old share. An event therefore costs a look at the rates of the flows on its own links,
+/// however large the network is. Rates and shares, of which an event reads many, are side by side: with 10^5
+/// hosts the time is that of cache misses.
 #[derive(Debug)]
 struct ProcessorSharing {
     /// Flows by slot; slots of departed flows are reused.
     flows: Vec<Option<SharingFlow>>,
+    /// Rate of each flow, by slot.
+    rates: Vec<f64>,
     free: Vec<u32>,
     /// Slots of the flows on each link.
     on_link: Vec<Vec<u32>>,
+    /// Share of each flow on each link.
+    shares: Vec<f64>,
     departures: Departures,
 }
 
@@ -50,26 +55,26 @@ impl ProcessorSharing {
     fn new(links: usize) -> Self {
         Self {
             flows: Vec::new(),
+            rates: Vec::new(),
             free: Vec::new(),
             on_link: vec![Vec::new(); links],
+            shares: vec![f64::INFINITY; links],
             departures: Departures::default(),
         }
     }
 
     /// Returns the smallest share of the links of `flow`.
-    fn rate(&self, flow: &FluidFlow, links: &FluidLinks) -> f64 {
-        flow.links.iter().map(|link| self.share(*link, links)).fold(f64::INFINITY, f64::min)
-    }
-
-    fn share(&self, link: LinkId, links: &FluidLinks) -> f64 {
-        share(links, link, self.on_link[link as usize].len())
+    fn rate(&self, flow: &FluidFlow) -> f64 {
+        let shares = flow.links.iter().map(|link| self.shares[*link as usize]);
+        shares.fold(f64::INFINITY, f64::min)
     }
 
     /// Changes the rate of the flow in `slot`.
     fn set_rate(&mut self, slot: u32, rate: f64, now: f64) {
-        let sharing = self.flows[slot as usize].as_mut().expect("the flow is active");
+        let sharing = self.flows[slot as usize].as_mut().expect("a listed flow is active");
         sharing.advance_to(now);
         sharing.flow.rate = rate;
+        self.rates[slot as usize] = rate;
         self.departures.update(slot, &sharing.flow, now);
     }
 
@@ -83,23 +88,21 @@ impl ProcessorSharing {
             let on_link = &mut self.on_link[*link as usize];
             let i = on_link.iter().position(|other| *other == slot).expect("listed on its links");
             on_link.swap_remove(i);
+            self.shares[*link as usize] = share(links, *link, on_link.len());
         }
         for link in &sharing.flow.links {
             let count = self.on_link[*link as usize].len();
             let old = share(links, *link, count + 1);
             for i in 0..count {
                 let other = self.on_link[*link as usize][i];
-                let flow = self.active(other);
-                if flow.rate.to_bits() == old.to_bits() {
-                    self.set_rate(other, self.rate(flow, links), now);
+                if self.rates[other as usize].to_bits() == old.to_bits() {
+                    let flow = self.flows[other as usize].as_ref();
+                    let rate = self.rate(&flow.expect("a listed flow is active").flow);
+                    self.set_rate(other, rate, now);
                 }
             }
         }
         sharing.flow
-    }
-
-    fn active(&self, slot: u32) -> &FluidFlow {
-        &self.flows[slot as usize].as_ref().expect("a listed flow is active").flow
     }
 }
 
@@ -116,19 +119,21 @@ impl FluidScheduler for ProcessorSharing {
             let share = share(links, *link, others + 1);
             for i in 0..others {
                 let other = self.on_link[*link as usize][i];
-                if self.active(other).rate > share {
+                if self.rates[other as usize] > share {
                     self.set_rate(other, share, now);
                 }
             }
             self.on_link[*link as usize].push(slot);
+            self.shares[*link as usize] = share;
         }
-        flow.rate = self.rate(&flow, links);
+        flow.rate = self.rate(&flow);
         self.departures.insert(slot, &flow, now);
-        let sharing = Some(SharingFlow { flow, updated_at: now });
-        match self.flows.get_mut(slot as usize) {
-            Some(free) => *free = sharing,
-            None => self.flows.push(sharing),
+        if slot as usize == self.flows.len() {
+            self.flows.push(None);
+            self.rates.push(0.0);
         }
+        self.rates[slot as usize] = flow.rate;
+        self.flows[slot as usize] = Some(SharingFlow { flow, updated_at: now });
     }
 
     fn serve(&mut self, links: &FluidLinks, _now: f64, until: f64) -> Option<(FluidFlow, f64)> {
@@ -269,7 +274,7 @@ mod tests {
         for route in [vec![0, 1], vec![0, 1], vec![0]] {
             sharing.admit(links.add_flow(route), &links, 0.0);
         }
-        assert_eq!([0, 1, 2].map(|slot| sharing.active(slot).rate as u64), [10, 10, 30]);
+        assert_eq!([0, 1, 2].map(|slot| sharing.rates[slot] as u64), [10, 10, 30]);
     }
 
     /// Gap to the previous start in picoseconds, size, and cables of a flow.
