@@ -3,7 +3,9 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
+from sojourn.scale import law
 from sojourn.scale.law import FluidFlows, Law, uniform
 
 
@@ -24,6 +26,14 @@ def test_a_law_on_its_own_sample_returns_the_distribution() -> None:
     for share in (0.5, 0.9, 0.99):
         ratio = np.quantile(predicted, share) / np.quantile(packets, share)
         assert abs(ratio - 1) < 0.03
+
+
+def test_prediction_in_blocks_is_that_of_all_flows(monkeypatch: pytest.MonkeyPatch) -> None:
+    fluid, packets = flows(5_000)
+    of_all, _ = Law([(fluid, packets)]).predict(fluid, seed=3)
+    monkeypatch.setattr(law, "BLOCK", 999)
+    in_blocks, _ = Law([(fluid, packets)]).predict(fluid, seed=3)
+    assert (in_blocks == of_all).all()
 
 
 def test_a_law_follows_the_load_of_the_fluid() -> None:

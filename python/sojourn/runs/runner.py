@@ -35,6 +35,9 @@ from sojourn.scenario.reading import Labels, ScenarioLike, as_scenario
 POLL_INTERVAL_S = 0.1
 """Interval between updates of the progress."""
 
+FLUID_FLOW_HOPS = 30
+"""Packet-hops of a simulation that take as long as a flow of an ideal, on a large network."""
+
 MAX_RUNS = 100_000
 """Largest number of runs in a comparison or a search, against mistyped options."""
 
@@ -195,7 +198,7 @@ def _run_each(  # noqa: PLR0913 - as `run_many`
             for prepared in missing.values():
                 prepared.release()
         # The longest runs start first, so that all threads finish at about the same time.
-        longest_first = sorted(missing, key=lambda name: -runs[name].estimate["packet_hops"])
+        longest_first = sorted(missing, key=lambda name: -_relative_time(runs[name].estimate))
         resources = _Resources(
             workers, len(missing), memory_limit, worker_pool, keeps_results=cache is None
         )
@@ -226,6 +229,12 @@ def _run_each(  # noqa: PLR0913 - as `run_many`
             with guard(memory_limit, stop):
                 _collect(futures, store, runs, what, stop)
     return [results[name] for name in keys]
+
+
+def _relative_time(estimate: Mapping[str, Any]) -> float:
+    """Return the estimated CPU time of a run relative to others, in packet-hops."""
+    hops: float = estimate["packet_hops"]
+    return hops or (estimate["flows"] or 0) * FLUID_FLOW_HOPS
 
 
 def _announce_memory(

@@ -9,7 +9,7 @@ The load separates queues of switches from those of hosts. A fair host sends a s
 large ones and a switch does not, while the fluid slows the flow down in both.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,9 @@ SLOWDOWNS = np.array([1.0005, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 
 LEAST_RATIOS = 20
 """Ratios below which a cell also takes those of its neighbours."""
 
+BLOCK = 1 << 20
+"""Flows that are predicted together."""
+
 SPARSE = 0.01
 """Share of flows in cells without enough ratios of their size that causes a warning."""
 
@@ -49,6 +52,14 @@ class FluidFlows:
     def __len__(self) -> int:
         """Return the number of flows."""
         return len(self.sizes)
+
+    def blocks(self) -> Iterator["FluidFlows"]:
+        """Return the flows in blocks, whose temporary arrays take little memory."""
+        for first in range(0, len(self), BLOCK):
+            rows = slice(first, first + BLOCK)
+            yield FluidFlows(
+                self.classes[rows], self.sizes[rows], self.loads[rows], self.slowdowns[rows]
+            )
 
     def rows(self) -> Indices:
         """Return the number of each flow's class and size."""
@@ -103,9 +114,17 @@ class Law:
         A flow takes the quantile of its cell that its number and the seed give, the same for all
         schemes. A flow of a size that no sample had keeps its slowdown in the fluid.
         """
+        slowdowns, sparse = [], 0
+        for number, block in enumerate(fluid.blocks()):
+            predicted, sparse_here = self._predict(block, uniform(seed, len(block), number * BLOCK))
+            slowdowns.append(predicted)
+            sparse += sparse_here
+        return np.concatenate([*slowdowns, np.array([])]), sparse / max(1, len(fluid))
+
+    def _predict(self, fluid: FluidFlows, quantiles: Floats) -> tuple[Floats, int]:
+        """Return slowdowns by packets, and the number of flows in sparse or unknown cells."""
         cells = fluid.rows() * CELLS + fluid.columns()
         order = np.argsort(cells, kind="stable")
-        quantiles = uniform(seed, len(fluid))
         slowdowns, sparse = fluid.slowdowns.copy(), 0
         starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
         for members in np.split(order, starts[1:]) if len(order) else []:
@@ -117,7 +136,7 @@ class Law:
                 drawn = ratios[(quantiles[members] * len(ratios)).astype(np.int64)]
                 slowdowns[members] *= drawn
         np.maximum(slowdowns, 1.0, out=slowdowns)
-        return slowdowns, sparse / max(1, len(fluid))
+        return slowdowns, sparse
 
 
 def _near(by_column: Sequence[Floats], column: int) -> Floats:
@@ -140,10 +159,11 @@ def self_check(samples: Sequence[tuple[FluidFlows, Floats]], seed: int) -> list[
     return errors_by_size(pairs)
 
 
-def uniform(seed: int, number: int) -> Floats:
+def uniform(seed: int, number: int, first: int = 0) -> Floats:
     """Return numbers in [0, 1) that depend on the seed and on their place only (SplitMix64)."""
     with np.errstate(over="ignore"):
-        words = np.arange(1, number + 1, dtype=np.uint64) + (np.uint64(seed) << np.uint64(32))
+        words = np.arange(first + 1, first + number + 1, dtype=np.uint64)
+        words += np.uint64(seed) << np.uint64(32)
         words *= np.uint64(0x9E3779B97F4A7C15)
         words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
