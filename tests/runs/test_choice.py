@@ -67,7 +67,7 @@ def test_flows_are_chosen_for_a_trace() -> None:
 
 
 def test_memory_decides_too() -> None:
-    needed = choice._needs(SCENARIO)[1]
+    needed = choice._cost(SCENARIO).memory
     for limit, kind in ((math.ceil(needed), "packets"), (int(0.9 * needed), "sample")):
         ((scenario, reason),) = choice.resolved([""], [SCENARIO], limit)
         assert scenario["fidelity"]["kind"] == kind
@@ -75,7 +75,7 @@ def test_memory_decides_too() -> None:
 
 
 def test_all_schemes_have_the_choice_of_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "LONGEST_S", 1.5 * choice._needs(SCENARIO)[0])
+    monkeypatch.setattr(choice, "LONGEST_S", 1.5 * choice._cost(SCENARIO).seconds)
     _, runs = compare(SCENARIO, {"workload.flows": [1500, 3000]})
     kinds = {run.result.summary["fidelity"]["kind"] for run in runs}
     assert kinds == {"sample"}
@@ -91,6 +91,7 @@ def test_all_schemes_have_the_choice_of_the_longest(monkeypatch: pytest.MonkeyPa
             {"failures": [{"link": "leaf0->spine0", "fails": "1 us"}]},
             "auto chose sample: .* failures: do not fold",
         ),
+        ({"fidelity": "auto"}, "packets need .* the network is as small as its fold"),
         (trace_of({"account": True}), "auto chose flows: .* account: fidelity `flows` predicts"),
     ],
 )

@@ -9,12 +9,14 @@ import copy
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from sojourn._core import ScenarioError
 from sojourn.base.errors import naming
 from sojourn.base.units import format_long_time, format_memory
 from sojourn.runs.results import Result
 from sojourn.scale.fold import are_alike
+from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import AUTO, FIELD, FIELDS, FLOWS, PACKETS, SAMPLE, read
 from sojourn.scenario.reading import Scenario, ScenarioLike, as_scenario
@@ -34,17 +36,16 @@ def resolved(
     The reason is empty for other scenarios. Errors begin with names, if not empty.
     """
     given = [as_scenario(scenario) for scenario in scenarios]
-    needs = {}
+    costs: dict[int, _Cost] = {}
     for number, (name, scenario) in enumerate(zip(names, given, strict=True)):
         with naming(name):
             if read(scenario.get(FIELD, PACKETS)).kind == AUTO:
-                needs[number] = _needs(scenario)
-    if not needs:
+                costs[number] = _cost(scenario)
+    if not costs:
         return [(scenario, "") for scenario in given]
-    seconds, memory, alike = zip(*needs.values(), strict=True)
-    kind, reason = _choose(max(seconds), max(memory), memory_limit, alike=all(alike))
+    kind, reason = _choose([*costs.values()], memory_limit)
     return [
-        (_with_kind(scenario, kind), reason) if number in needs else (scenario, "")
+        (_with_kind(scenario, kind), reason) if number in costs else (scenario, "")
         for number, scenario in enumerate(given)
     ]
 
@@ -59,24 +60,51 @@ def with_reason(result: Result, reason: str) -> Result:
     return chosen
 
 
-def _needs(scenario: Mapping[str, Any]) -> tuple[float, float, bool]:
-    """Return the expected seconds on one core, the bytes, and if all parts are alike."""
+class _Cost(NamedTuple):
+    """Cost of a run of the packets, and what could replace it."""
+
+    seconds: float
+    """Expected time on one core."""
+    memory: float
+    """Expected memory in bytes."""
+    can_shrink: bool
+    """False if the network is as small as its fold."""
+    are_alike: bool
+    """True if all racks have the same load."""
+
+
+def _cost(scenario: Mapping[str, Any]) -> _Cost:
     prepared = Prepared({name: value for name, value in scenario.items() if name != FIELD})
     estimate = json.loads(prepared.core.estimate())
     seconds = estimate["packet_hops"] / HOPS_PER_SECOND
-    return seconds, estimate["bytes"], are_alike(prepared.complete()["workload"])
+    complete = prepared.complete()
+    try:
+        can_shrink = read_network(complete["topology"]).hosts > read(scenario[FIELD]).hosts
+    except ScenarioError:
+        # A topology that does not fold is an error of the plan.
+        can_shrink = True
+    return _Cost(seconds, estimate["bytes"], can_shrink, are_alike(complete["workload"]))
 
 
-def _choose(seconds: float, memory: float, memory_limit: float, *, alike: bool) -> tuple[str, str]:
-    time = f"{format_long_time(seconds)} on one core (limit {format_long_time(LONGEST_S)})"
-    space = f"{format_memory(memory)} of memory"
+def _choose(costs: Sequence[_Cost], memory_limit: int) -> tuple[str, str]:
+    """Return the fidelity that suits all runs, and why."""
+    seconds, memory = max(run.seconds for run in costs), max(run.memory for run in costs)
+    time = f"about {format_long_time(max(1.0, seconds))} on one core"
+    time += f" (limit {format_long_time(LONGEST_S)})"
+    space = f"about {format_memory(memory)} of memory"
     if memory_limit < sys.maxsize:
         space += f" (limit {format_memory(memory_limit)})"
     if seconds <= LONGEST_S and memory <= memory_limit:
-        return PACKETS, f"{AUTO} chose {PACKETS}: about {time}, {space}"
-    kind, why = (SAMPLE, "all racks are alike") if alike else (FLOWS, "racks of a trace differ")
+        return PACKETS, f"{AUTO} chose {PACKETS}: {time}, {space}"
     cost = time if seconds > LONGEST_S else space
-    return kind, f"{AUTO} chose {kind}: packets need about {cost}, and {why}"
+    if not all(run.can_shrink for run in costs):
+        raise ScenarioError(
+            f"{FIELD}: packets need {cost}, and the network is as small as its fold; shorten "
+            f"the run, or name `{PACKETS}`"
+        )
+    alike = all(run.are_alike for run in costs)
+    kind, why = (SAMPLE, "all racks are alike") if alike else (FLOWS, "racks of a trace differ")
+    return kind, f"{AUTO} chose {kind}: packets need {cost}, and {why}"
 
 
 def _with_kind(scenario: Mapping[str, Any], kind: str) -> Scenario:
