@@ -56,6 +56,16 @@ def test_links_of_every_tier_carry_what_they_carry_in_the_whole(topology: Any) -
         assert folded.utilisations[tier] == pytest.approx((loads[0][name],) * 2, rel=0.001)
 
 
+def test_a_fold_states_at_which_ports_two_links_meet() -> None:
+    def lines(topology: Any, hosts: int) -> str:
+        return "\n".join(sojourn.fold(scenario(topology, POISSON), hosts).not_preserved)
+
+    assert "2 instead of 8 racks share an uplink" in lines(CLOS, 64)
+    assert "instead" not in lines(CLOS, 128)
+    assert "2 instead of 8 pods share the core switches" in lines(CLOS | {"cores": 2}, 128)
+    assert "instead" not in lines({"kind": "leaf_spine", "leaves": 16}, 64)
+
+
 def test_a_fold_of_a_fold_is_a_fold() -> None:
     whole = scenario(CLOS, POISSON)
     once = sojourn.fold(whole, 64).scenario

@@ -26,6 +26,9 @@ LARGEST_ERROR = 0.02
 LARGEST_ERROR_OF_TRACES = 0.1
 """The same, where the racks of a trace differ."""
 
+FEW = 2
+"""Racks in a pod, or pods, with which overloads differ from those of more."""
+
 FOLDING = ("poisson", "incast", "synchronised", "long_lived", "rpc", "storage", "trace", "mixed")
 """Workloads that fold; each is a method of `_Folding`."""
 
@@ -52,6 +55,8 @@ class Folded:
     """As the function `are_alike`."""
     fan_in: int = 0
     """Most senders of an incast."""
+    not_preserved: Sequence[str] = ()
+    """Differences from the whole network in words."""
 
     @property
     def share(self) -> float:
@@ -69,7 +74,7 @@ class Folded:
         return [
             f"{self.kept} of {self.hosts} hosts: {self.units}",
             *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
-            *(f"not preserved: {line}" for line in NOT_PRESERVED),
+            *(f"not preserved: {line}" for line in self.not_preserved),
         ]
 
 
@@ -120,7 +125,24 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
         *(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations),
         are_alike=are_alike(workload),
         fan_in=fan_in,
+        not_preserved=(*NOT_PRESERVED, *_bottlenecks(whole, part)),
     )
+
+
+def _bottlenecks(whole: Network, part: Network) -> list[str]:
+    """Return the ports at which so few links of one rate meet that overloads differ."""
+    lines = []
+    if whole.aggregations and part.racks == FEW < whole.racks:
+        lines.append(
+            f"{FEW} instead of {whole.racks} racks share an uplink of a pod, whose queue is full "
+            "for longer when it drops, so that more small packets are lost (keep more hosts)"
+        )
+    if whole.aggregations and part.pods == FEW < whole.pods:
+        lines.append(
+            f"{FEW} instead of {whole.pods} pods share the core switches: no queue builds up at "
+            "their ports (keep more hosts)"
+        )
+    return lines
 
 
 def _table(component: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.scale.fold import NOT_PRESERVED, Folded, fold
+from sojourn.scale.fold import Folded, fold
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import (
@@ -83,7 +83,7 @@ class Samples:
             "fan_in": folded.fan_in,
             "seeds": list(self.seeds),
             "utilisations": {tier: list(loads) for tier, loads in folded.utilisations.items()},
-            "not_preserved": list(NOT_PRESERVED) if folded.kept < folded.hosts else [],
+            "not_preserved": list(folded.not_preserved),
         }
 
 
