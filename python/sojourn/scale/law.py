@@ -54,8 +54,8 @@ class FluidFlows:
         return len(self.sizes)
 
     def blocks(self) -> Iterator["FluidFlows"]:
-        """Return the flows in blocks, whose temporary arrays take little memory."""
-        for first in range(0, len(self), BLOCK):
+        """Return the flows in blocks, one at least, whose temporary arrays take little memory."""
+        for first in range(0, max(1, len(self)), BLOCK):
             rows = slice(first, first + BLOCK)
             yield FluidFlows(
                 self.classes[rows], self.sizes[rows], self.loads[rows], self.slowdowns[rows]
@@ -119,7 +119,7 @@ class Law:
             predicted, sparse_here = self._predict(block, uniform(seed, len(block), number * BLOCK))
             slowdowns.append(predicted)
             sparse += sparse_here
-        return np.concatenate([*slowdowns, np.array([])]), sparse / max(1, len(fluid))
+        return np.concatenate(slowdowns), sparse / max(1, len(fluid))
 
     def _predict(self, fluid: FluidFlows, quantiles: Floats) -> tuple[Floats, int]:
         """Return slowdowns by packets, and the number of flows in sparse or unknown cells."""
