@@ -82,11 +82,8 @@ impl Paths {
                     Split::Paths => amount / self.distance_and_count(towards, node).1 as f64,
                 };
                 for (link, next, paths) in self.next_hops(towards, node) {
-                    send(
-                        link,
-                        next,
-                        if split == Split::Paths { share * paths as f64 } else { share },
-                    );
+                    let part = if split == Split::Paths { share * paths as f64 } else { share };
+                    send(link, next, part);
                 }
             }
         }
