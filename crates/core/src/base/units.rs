@@ -71,6 +71,12 @@ impl Duration {
         self.0 as f64 / PICOSECONDS as f64
     }
 
+    /// Returns the largest multiple of `unit` that is not longer; the span itself if `unit` is zero.
+    #[must_use]
+    pub fn rounded_down(self, unit: Self) -> Self {
+        if unit.0 == 0 { self } else { Self(self.0 - self.0 % unit.0) }
+    }
+
     /// Returns the difference, or zero if `other` is longer.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {

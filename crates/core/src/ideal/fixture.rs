@@ -17,6 +17,7 @@ pub(crate) const NO_HEADERS: Format = Format {
     syn: None,
     credit: None,
     sack: false,
+    time_unit: Duration::ZERO,
 };
 
 /// Measured interval that contains every run.

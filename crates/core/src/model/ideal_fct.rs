@@ -49,7 +49,8 @@ pub fn ideal_fct(
     for (rate, delay) in hops {
         // Divisions are slow, and neighbours often have the same rate.
         if rate != same_rate.0 {
-            same_rate = (rate, rate.transmit(full), rate.transmit(last));
+            let time = |bytes| format.transmission_time(rate, bytes);
+            same_rate = (rate, time(full), time(last));
         }
         let (_, full, last) = same_rate;
         slowest = slowest.max(full);
@@ -73,20 +74,21 @@ pub fn ideal_fct_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: 
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
     let full = if packets > 1 { format.payload + format.header } else { last };
+    let time = |rate: Rate, bytes| format.transmission_time(rate, bytes);
     let crossing = |bytes: Bytes, hops: &[(Rate, Duration, bool)]| {
-        hops.iter()
-            .fold(Duration::ZERO, |sum, (rate, delay, _)| sum + rate.transmit(bytes) + *delay)
+        let add = |sum, (rate, delay, _): &_| sum + time(*rate, bytes) + *delay;
+        hops.iter().fold(Duration::ZERO, add)
     };
     let sent_before_last = match hops {
-        [(rate, _, true), ..] => rate.transmit(full) * (packets - 1),
+        [(rate, _, true), ..] => time(*rate, full) * (packets - 1),
         _ => Duration::ZERO,
     };
     let through = |j: usize| {
         let (before, after) = (&hops[..j], &hops[j + 1..]);
         let (rate, delay, _) = hops[j];
         let first_in = crossing(full, before).min(sent_before_last + crossing(last, before));
-        let all_full = first_in + rate.transmit(full) * (packets - 1) + delay;
-        let last_behind = all_full + rate.transmit(last) + crossing(last, after);
+        let all_full = first_in + time(rate, full) * (packets - 1) + delay;
+        let last_behind = all_full + time(rate, last) + crossing(last, after);
         if packets > 1 { last_behind.max(all_full + crossing(full, after)) } else { last_behind }
     };
     let shared = (0..hops.len()).filter(|j| hops[*j].2).map(through);
@@ -111,7 +113,8 @@ mod tests {
             left -= payload;
             arrived = Duration::ZERO;
             for ((rate, delay), departed) in hops.iter().zip(&mut departed) {
-                *departed = arrived.max(*departed) + rate.transmit(payload + format.header);
+                let lasts = format.transmission_time(*rate, payload + format.header);
+                *departed = arrived.max(*departed) + lasts;
                 arrived = *departed + *delay;
             }
         }
@@ -147,12 +150,14 @@ mod tests {
             hops in prop::collection::vec((1_000_u64..1_000_000_000_000, 0_u64..1_000_000), 1..8),
             (payload, header) in (1_u64..2_000, 0_u64..100),
             size in 0_u64..40_000,
+            time_unit in 0_u64..2_000,
         ) {
             let hops: Vec<_> =
                 hops.into_iter().map(|(rate, delay)| (Rate(rate), Duration(delay))).collect();
             let ack = Bytes(40);
             let (payload, header) = (Bytes(payload), Bytes(header));
-            let format = Format { payload, header, ack, ..defaults() };
+            let time_unit = Duration(time_unit);
+            let format = Format { payload, header, ack, time_unit, ..defaults() };
             let closed = ideal_fct(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }

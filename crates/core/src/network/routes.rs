@@ -491,11 +491,17 @@ impl Routes {
     }
 
     /// Returns the time of a packet of `bytes` over an empty network.
-    pub fn packet_time(&self, graph: &Graph, route: Route, bytes: Bytes) -> Duration {
+    pub fn packet_time(
+        &self,
+        graph: &Graph,
+        route: Route,
+        format: &Format,
+        bytes: Bytes,
+    ) -> Duration {
         let path = self.links(route).next().unwrap_or_default();
         path.iter().fold(Duration::ZERO, |sum, link| {
             let link = &graph.links[*link as usize];
-            sum + link.rate.transmit(bytes) + link.delay
+            sum + format.transmission_time(link.rate, bytes) + link.delay
         })
     }
 

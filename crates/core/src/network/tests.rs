@@ -73,6 +73,7 @@ impl Bench {
                 stamps: false,
                 keeps_account: keeps_records,
                 has_telemetry: has_telemetry && !from_host[id],
+                time_unit: Duration::ZERO,
             };
             let queue = PortQueue::OnArrival(Box::new(TailDrop(capacity)));
             let random = Random::new(1, "port");

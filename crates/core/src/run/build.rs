@@ -274,6 +274,7 @@ impl Scenario {
             stamps: from_host && self.host.stamps == Stamps::Wire,
             keeps_account: self.account,
             has_telemetry: !from_host && parts.has_telemetry,
+            time_unit: self.packet.time_unit,
         };
         let losses = Losses::new(&link.loss, || random("loss"));
         let queues = queues.iter().map(queue).collect();

@@ -62,12 +62,12 @@ impl Simulation<'_> {
 
     /// Counts an RTT that a transport measured, and records its components if the flow is traced.
     pub(super) fn record_rtt(&mut self, packet: &Packet, slot: usize, rtt: Duration, marked: bool) {
-        let Self { graph, scheduler, network, recorder, flows, .. } = self;
+        let Self { graph, format, scheduler, network, recorder, flows, .. } = self;
         let Some(shared) = &mut flows.shared[slot] else { return };
         recorder.count_rtt(scheduler.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
         let [forward, reverse] = shared.route.both();
-        let delay = |route, bytes: Bytes| network.routes().packet_time(graph, route, bytes);
+        let delay = |route, bytes: Bytes| network.routes().packet_time(graph, route, format, bytes);
         let reverse = delay(reverse, Bytes(u64::from(packet.bytes)));
         let now = scheduler.now();
         let forward = |bytes| delay(forward, bytes);

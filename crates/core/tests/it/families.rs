@@ -27,6 +27,7 @@ const FORMAT: Format = Format {
     syn: None,
     credit: None,
     sack: false,
+    time_unit: Duration::ZERO,
 };
 
 // Controllers.

@@ -2,10 +2,10 @@
 
 use super::{Flags, FlowNumber, Kind, Packed, Packet, SACK_BLOCKS};
 use crate::base::schema::{positive, positive_if_given};
-use crate::base::units::{Bytes, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {
-    /// Packet sizes.
+    /// Packet sizes, and the unit of transmission times.
     pub struct Format {
         /// Payload of a full data packet.
         pub payload: Bytes = Bytes(1000), where positive;
@@ -22,6 +22,10 @@ crate::parameters! {
         /// Add SACK options to acknowledgements: 4 B, and 8 B for each block that a receiver would report, of
         /// which there are at most three (RFC 2018, with timestamps).
         pub sack: bool = false;
+        /// Unit to which transmission times and the gaps of paced packets are rounded down, on links whose
+        /// rate does not change (simulator of [hpcc19], as ns-3 counts nanoseconds: 1 ns); zero for
+        /// picoseconds, to the nearest.
+        pub time_unit: Duration = Duration::ZERO;
     }
 }
 
@@ -39,6 +43,11 @@ impl Format {
     /// Size of a packet with `payload`, headers included.
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 + self.packets(payload) * self.header.0)
+    }
+
+    /// Returns the transmission time of `bytes` at `rate`.
+    pub fn transmission_time(&self, rate: Rate, bytes: Bytes) -> Duration {
+        rate.transmit(bytes).rounded_down(self.time_unit)
     }
 
     /// Size of the longest acknowledgement. Saturates.

@@ -23,7 +23,7 @@ use super::outbox::Rejects;
 use super::switch::traffic_classes::{Class, LaneId};
 use super::telemetry::PortTelemetry;
 use crate::base::random::Random;
-use crate::base::units::Time;
+use crate::base::units::{Duration, Time};
 use crate::model::graph::Link;
 use crate::model::packet::{FlowNumber, Kind, Packet};
 use crate::queueing::{Backlog, PacketFifo, PortQueue, PriorityCounts};
@@ -43,6 +43,8 @@ pub struct PortConfig {
     pub keeps_account: bool,
     /// If true, packets collect telemetry when their transmission starts.
     pub has_telemetry: bool,
+    /// Unit to which transmission times are rounded down.
+    pub time_unit: Duration,
 }
 
 /// Packets that pass data.
@@ -203,14 +205,16 @@ impl Port {
         random: Random,
         losses: Losses,
     ) -> Self {
-        let PortConfig { passing, is_awaited, stamps, keeps_account, has_telemetry } = config;
+        let PortConfig { passing, is_awaited, stamps, keeps_account, has_telemetry, time_unit } =
+            config;
         let pauses = vec![PauseState::default(); queues.len()].into();
         let data = DataQueue::new(queues, weights);
         let (is_fifo, quiet_below) = match &data {
             DataQueue::Fifo(gate) => (true, gate.accepts_all_below()),
             _ => (false, 0),
         };
-        let mut transmitter = Transmitter::new(link, stamps, keeps_account, losses.are_possible());
+        let mut transmitter =
+            Transmitter::new(link, stamps, keeps_account, losses.are_possible(), time_unit);
         transmitter.is_watched |= has_telemetry;
         Self {
             transmitter,

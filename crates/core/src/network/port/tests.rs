@@ -30,6 +30,7 @@ const CONFIG: PortConfig = PortConfig {
     stamps: false,
     keeps_account: false,
     has_telemetry: false,
+    time_unit: Duration::ZERO,
 };
 
 fn port_with(config: PortConfig, queue: PortQueue) -> Port {

@@ -200,7 +200,8 @@ impl Simulation<'_> {
         if !transport.mechanism.reliability.cached_ssthresh {
             cached_state.ssthresh = None;
         }
-        let base_rtt = ideal_fct(format.payload) + routes.packet_time(graph, reverse, format.ack);
+        let ack_time = routes.packet_time(graph, reverse, format, format.ack);
+        let base_rtt = ideal_fct(format.payload) + ack_time;
         let path = Path {
             flow: spec.id,
             line_rate: routes.line_rate(graph, route),

@@ -21,6 +21,7 @@ const FORMAT: Format = Format {
     syn: None,
     credit: None,
     sack: false,
+    time_unit: Duration::ZERO,
 };
 
 fn network(value: &Value) -> Graph {

@@ -247,6 +247,7 @@ mod tests {
         credit: None,
         syn: None,
         sack: false,
+        time_unit: Duration::ZERO,
     };
 
     /// Returns the time of this number of packets of 1.2 us at 10 Gb/s.

@@ -265,6 +265,7 @@ mod tests {
         syn: None,
         credit: None,
         sack: false,
+        time_unit: Duration::ZERO,
     };
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {

@@ -334,6 +334,7 @@ mod tests {
         syn: None,
         credit: None,
         sack: false,
+        time_unit: Duration::ZERO,
     };
 
     /// Returns the time of this number of packet times of 1.2 us.

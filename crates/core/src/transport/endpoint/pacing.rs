@@ -49,12 +49,14 @@ pub struct Pacer {
     in_turn: u16,
     /// Packets of a turn; none if only pacing limits what the NIC queue holds.
     flow_limit: Option<NonZeroU16>,
+    /// Unit to which gaps are rounded down.
+    time_unit: Duration,
 }
 
 impl Pacer {
     /// Creates the state of a sender that has sent no packets, with at most `flow_limit` packets in the
-    /// NIC queue.
-    pub fn new(now: Time, flow_limit: Option<NonZeroU16>) -> Self {
+    /// NIC queue, and gaps rounded down to `time_unit`.
+    pub fn new(now: Time, flow_limit: Option<NonZeroU16>, time_unit: Duration) -> Self {
         Self {
             bytes: 0,
             burst_start: now,
@@ -64,6 +66,7 @@ impl Pacer {
             queued_in_nic: 0,
             in_turn: 0,
             flow_limit,
+            time_unit,
         }
     }
 
@@ -123,7 +126,8 @@ impl Pacer {
         }
         let has_room_for_two = self.flow_limit.is_some_and(|limit| limit.get() > 1);
         let nic = if has_room_for_two { NicWait::AllButLast } else { NicWait::All };
-        PacingLimit { earliest: self.burst_start + rate.transmit(bytes), nic }
+        let gap = rate.transmit(bytes).rounded_down(self.time_unit);
+        PacingLimit { earliest: self.burst_start + gap, nic }
     }
 
     /// Returns when the NIC has sent the packets that a segment waits for.
@@ -184,7 +188,7 @@ mod tests {
     const AT: fn(u64) -> Time = Time;
 
     fn pacer(flow_limit: u16) -> Pacer {
-        Pacer::new(Time::ZERO, NonZeroU16::new(flow_limit))
+        Pacer::new(Time::ZERO, NonZeroU16::new(flow_limit), Duration::ZERO)
     }
 
     #[test]
@@ -221,10 +225,21 @@ mod tests {
         assert_eq!(pacer.unpaced_limit(), PacingLimit::default());
         assert!(pacer.has_turn(AT(0)));
         assert_eq!(pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET).nic, NicWait::All);
-        let mut pacer = Pacer::new(Time::ZERO, None);
+        let mut pacer = Pacer::new(Time::ZERO, None, Duration::ZERO);
         pacer.on_enqueued(AT(0), None);
         assert!(pacer.on_departure(AT(7), AT(17)));
         assert_eq!(pacer.nic_free(), AT(17));
+    }
+
+    #[test]
+    fn gaps_are_rounded_down_to_the_time_unit() {
+        // 1048 B take 83.84 ns at 100 Gb/s.
+        for (unit, gap) in [(0, 83_840), (1_000, 83_000)] {
+            let mut pacer = Pacer::new(Time::ZERO, None, Duration(unit));
+            pacer.on_sent(AT(500), 1_048, PacingPolicy::PER_PACKET);
+            let limit = pacer.limit(Rate::from_gbps(100), PacingPolicy::PER_PACKET);
+            assert_eq!(limit.earliest, AT(500 + gap));
+        }
     }
 
     #[test]

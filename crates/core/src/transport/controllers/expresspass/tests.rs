@@ -13,6 +13,7 @@ const FORMAT: Format = Format {
     syn: None,
     credit: None,
     sack: false,
+    time_unit: Duration::ZERO,
 };
 
 /// Interval of credits at 10 Gb/s: the time of 84 + 1538 bytes.

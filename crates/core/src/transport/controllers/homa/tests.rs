@@ -15,6 +15,7 @@ const FORMAT: Format = Format {
     syn: None,
     credit: None,
     sack: false,
+    time_unit: Duration::ZERO,
 };
 /// Time of a full packet at 10 Gb/s.
 const PACKET: Duration = Duration(1_200_000);
