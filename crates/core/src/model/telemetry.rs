@@ -67,6 +67,9 @@ pub struct Digest {
     pub base: f64,
     /// Time over which ports average.
     pub period: Duration,
+    /// If true, ports count all packets. Otherwise they leave out what precedes the departure of a control
+    /// packet: its time, and the packet sent in it.
+    pub counts_all: bool,
 }
 
 /// Codes of a full link: utilisation is counted in parts of it, and at least one.
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn decoded_codes_have_the_mean_of_the_utilisation() {
-        let digest = Digest { base: 1.05, period: Duration::from_micros(10) };
+        let digest = Digest { base: 1.05, period: Duration::from_micros(10), counts_all: true };
         let mut random = Random::new(1, "digest");
         for utilisation in [1.0 / 512.0, 0.1, 0.5, 0.95, 1.0, 4.0] {
             let exact = (utilisation * PARTS).ceil() / PARTS;

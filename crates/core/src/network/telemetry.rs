@@ -35,6 +35,9 @@ impl AverageUtilisation {
     /// Handles the start of the transmission of a packet, when `queued` bytes wait.
     fn update(&mut self, packet: &Packet, time: Time, queued: u64, rate: Rate) {
         let Some((before, bytes)) = self.last.replace((time, packet.bytes)) else { return };
+        if packet.kind.is_control() && !self.digest.counts_all {
+            return;
+        }
         let period = self.digest.period.seconds();
         let passed = time.since(before).seconds().min(period) / period;
         let periods = |bytes: u64| Bytes(bytes).bits() / rate.bps() / period;
@@ -142,23 +145,35 @@ mod tests {
     use crate::base::units::Duration;
     use crate::model::packet::{Format, Kind};
 
+    /// Average after many packets of 100 ns at 80 Gb/s, data and ACKs in turn, `gap` transmissions apart.
+    fn average(counts_all: bool, bytes: [u16; 2], queued: u64, gap: u64) -> f64 {
+        // 1 us carries 10 000 B.
+        let digest = Digest { base: 1.05, period: Duration::from_micros(1), counts_all };
+        let format: Format = defaults();
+        let packet = |kind, bytes| Packet { bytes, ..format.control(kind, 0, Time::ZERO) };
+        let packets = [packet(Kind::Data, bytes[0]), packet(Kind::Ack, bytes[1])];
+        let mut port = PortTelemetry::new(Rate::from_gbps(80));
+        port.set_digest(digest, Random::new(1, "digest"));
+        for number in 0..=400 {
+            let time = Time::ZERO + Duration::from_nanos(100 * gap * number);
+            port.start(&packets[number as usize % 2], time, 1000, queued);
+        }
+        port.average.unwrap().value
+    }
+
     #[test]
     fn the_average_of_a_full_link_is_one_and_the_delay_of_its_queue_in_periods() {
-        // A packet of 1000 B takes 100 ns at 80 Gb/s; 1 us carries 10 000 B.
-        let digest = Digest { base: 1.05, period: Duration::from_micros(1) };
-        let format: Format = defaults();
         // Packets of all kinds count.
-        let packets = [Kind::Data, Kind::Ack]
-            .map(|kind| Packet { bytes: 1000, ..format.control(kind, 0, Time::ZERO) });
         for (queued, gap, expected) in [(0, 1, 1.0), (5_000, 1, 1.5), (0, 2, 0.5)] {
-            let mut port = PortTelemetry::new(Rate::from_gbps(80));
-            port.set_digest(digest, Random::new(1, "digest"));
-            for number in 0..400 {
-                let time = Time::ZERO + Duration::from_nanos(100 * gap * number);
-                port.start(&packets[number as usize % 2], time, 1000, queued);
-            }
-            let value = port.average.unwrap().value;
+            let value = average(true, [1000, 1000], queued, gap);
             assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
         }
+    }
+
+    #[test]
+    fn data_which_an_ack_follows_may_not_count() {
+        // Half of the time is ACKs of half the size: 0.75 of the link, of which only the ACKs' half counts.
+        let [all, others] = [true, false].map(|counts_all| average(counts_all, [1000, 500], 0, 1));
+        assert!((all - 0.75).abs() < 0.02 && (others - 0.5).abs() < 1e-9, "{all}, {others}");
     }
 }

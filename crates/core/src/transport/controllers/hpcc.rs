@@ -51,6 +51,9 @@ crate::parameters! {
         pub base: f64 = 1.05, where above_one;
         /// Share of the ACKs whose number is used; a hash of the packet chooses them (authors' simulator: 1).
         pub probability: f64 = 1.0, where positive_fraction;
+        /// If true, ports average over all packets; otherwise they update the average only at data packets,
+        /// so that data which an ACK follows is not counted (authors' simulator: false).
+        pub counts_all: bool = true;
     }
 }
 
@@ -87,7 +90,8 @@ impl Transport for Config {
 
     fn digest(&self, base_rtt: Duration) -> Option<Digest> {
         let period = self.base_rtt.unwrap_or(base_rtt);
-        self.pint.as_ref().map(|pint| Digest { base: pint.base, period })
+        let digest = |pint: &Pint| Digest { base: pint.base, period, counts_all: pint.counts_all };
+        self.pint.as_ref().map(digest)
     }
 
     fn needs_lossless_network(&self) -> bool {
