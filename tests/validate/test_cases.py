@@ -214,7 +214,7 @@ def fail_if_an_invalid_folder_runs(
         ),
         ("within.mean", "factor.timeouts = 0.5\nwithin.mean", "must be greater than or equal to 1"),
         ("within.mean", "repeats = []\nwithin.mean", "`repeats` must be one or more tables"),
-        ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: only one is allowed"),
+        ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: only one is allowed in a sh"),
         ("within.mean", "repeats = [{ sed = 1 }]\nwithin.mean", "one.dctcp: sed: unknown field"),
         ("within = 0.1", 'within = "x"', "within.everywhere: must be a valid number"),
         ("within = 0.1", "within = -1", "must be greater than 0"),

@@ -133,6 +133,21 @@ def test_a_verdict_of_different_results_names_the_worst_bin(make_folder: MakeFol
     assert results["dctcp"].utilisation.held is False
 
 
+@pytest.mark.parametrize(("delays", "held"), [(("1 us", "1 us"), False), (("1 us", "9 us"), True)])
+def test_a_difference_within_the_noise_of_repeats_is_held(
+    delays: tuple[str, str], held: bool, make_folder: MakeFolder
+) -> None:
+    folder = make_folder(1.25)
+    repeats = ", ".join(f'{{ topology.delay = "{delay}" }}' for delay in delays)
+    cases = CASES.replace("within = 0.1", f"within = 0.1\nrepeats = [{repeats}]")
+    cases = cases.replace("quick = {", "# quick = {")
+    (folder / "cases.toml").write_text(cases, encoding="utf-8")
+    outcome = outcomes(folder, only=["one.dctcp"])["dctcp"]
+    assert outcome.completion.held is held
+    assert ("by chance" in outcome.completion.sentence) is held
+    assert (outcome.bins["error"] == outcome.bins["mean_noise"]).all()
+
+
 def test_bins_with_few_flows_are_not_judged(make_folder: MakeFolder) -> None:
     outcome = outcomes(make_folder(1.0))["dctcp"]
     assert outcome.bins["low"].to_list() == [1, 10, 100]

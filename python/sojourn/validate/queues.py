@@ -15,6 +15,7 @@ from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result
 from sojourn.scenario.typed import TEXT, Column, read_csv_if_any
+from sojourn.validate import noise
 
 PERCENTILES = {"p95_kb": 0.95, "p99_kb": 0.99, "p999_kb": 0.999}
 STATISTICS = ("mean_kb", *PERCENTILES, "max_kb")
@@ -50,26 +51,35 @@ def compare(
 ) -> pl.DataFrame:
     """Return the statistics of each group, of Sojourn's runs and of the reference (`_other`).
 
-    `difference` is the ratio of the means minus one; null if the mean of the reference is 0.
+    `difference` is the ratio of the means minus one, and `noise` the noise of the mean over runs,
+    relative to the reference; null if the mean of the reference is 0.
     """
     by = ("ports", "until_s")
     runs = list(runs)
-    groups = [
-        pl.concat(_backlogs_kb(run, ports[group], until_s) for run in runs).select(
-            ports=pl.lit(group),
-            until_s=pl.lit(until_s),
-            mean_kb=pl.col("kb").mean(),
-            **{name: pl.col("kb").quantile(share) for name, share in PERCENTILES.items()},
-            max_kb=pl.col("kb").max(),
+    groups = []
+    for group, until_s in reference.select(by).rows():
+        backlogs = [_backlogs_kb(run, ports[group], until_s) for run in runs]
+        means = [float(backlog["kb"].to_numpy().mean()) for backlog in backlogs]
+        groups.append(
+            pl.concat(backlogs).select(
+                ports=pl.lit(group),
+                until_s=pl.lit(until_s),
+                mean_kb=pl.col("kb").mean(),
+                **{name: pl.col("kb").quantile(share) for name, share in PERCENTILES.items()},
+                max_kb=pl.col("kb").max(),
+                noise=pl.lit(noise.prediction(means)),
+            )
         )
-        for group, until_s in reference.select(by).rows()
-    ]
     if not groups:
         return reference
     other = reference.select(*by, *STATISTICS)
     table = pl.concat(groups).join(other, on=by, suffix="_other", maintain_order="left")
     ratio = pl.col("mean_kb") / pl.col("mean_kb_other") - 1
-    return table.with_columns(difference=pl.when(pl.col("mean_kb_other") > 0).then(ratio))
+    is_known = pl.when(pl.col("mean_kb_other") > 0)
+    return table.with_columns(
+        difference=is_known.then(ratio),
+        noise=is_known.then(pl.col("noise") / pl.col("mean_kb_other")),
+    )
 
 
 def _backlogs_kb(run: Result, links: Sequence[str], until_s: float) -> pl.DataFrame:

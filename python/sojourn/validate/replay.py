@@ -11,7 +11,7 @@ from sojourn.analysis import metrics
 from sojourn.analysis.claims import Verdict, at_most, finding, not_judged
 from sojourn.runs.results import Result
 from sojourn.runs.runner import run_many
-from sojourn.validate import queues, shares
+from sojourn.validate import noise, queues, shares
 from sojourn.validate.cases import Replay
 from sojourn.validate.schema import BINS, TOTALS
 
@@ -33,7 +33,9 @@ class Outcome:
     `difference` is the ratio of the means minus one; `p95_difference` and `p99_difference` are
     those of percentiles. `error` is two standard errors of `difference`: from differences of single
     flows if the reference contains them, otherwise as if the means were independent, which is an
-    upper bound. Ideals are exact, with an error of 0.
+    upper bound. Ideals are exact, with an error of 0. If the reference contains the flows and there
+    are several repeats, statistics are means over repeats, `error` is the noise of the mean, and
+    `mean_noise`, `p95_noise` and `p99_noise` are noise relative to the reference.
     """
     simulated: Mapping[str, float | None]
     reference: Mapping[str, float | None]
@@ -42,6 +44,8 @@ class Outcome:
     """Table of `shares.compare`."""
     queues: pl.DataFrame
     """Table of `queues.compare`."""
+    count_noise: Mapping[str, float]
+    """Noise of counts over repeats, if the reference contains the flows."""
 
     @property
     def judged(self) -> pl.DataFrame:
@@ -84,8 +88,9 @@ class Outcome:
             return not_judged(f"no percentile for {self.bin_name(row)}")
         else:
             distance, text = abs(difference), f"{100 * difference:+.1f} %"
-        sentence = f"{text} for {self.bin_name(row)}, {100 * within:g} % allowed"
-        return finding(bool(distance <= within), sentence)
+        by_chance = row.get(f"{statistic}_noise") or 0.0
+        sentence = f"{text} for {self.bin_name(row)}, {_allowed(within, by_chance)}"
+        return finding(bool(distance <= max(within, by_chance)), sentence)
 
     @property
     def counts(self) -> list[tuple[str, Verdict]]:
@@ -101,10 +106,11 @@ class Outcome:
             return not_judged("not measured")
         ratio = max(simulated, 1) / max(reference, 1)
         allowed = f"a factor of {factor:g} allowed" if factor > 1 else "must be equal"
-        return finding(
-            1 / factor <= ratio <= factor if factor > 1 else simulated == reference,
-            f"{simulated:.4g}, reference {reference:.4g}; {allowed}",
-        )
+        is_allowed = 1 / factor <= ratio <= factor if factor > 1 else simulated == reference
+        if by_chance := self.count_noise.get(name, 0.0):
+            allowed += f", ± {by_chance:.3g} by chance"
+            is_allowed |= abs(simulated - reference) <= by_chance
+        return finding(is_allowed, f"{simulated:.4g}, reference {reference:.4g}; {allowed}")
 
     @property
     def periods(self) -> list[tuple[str, Verdict]]:
@@ -158,9 +164,15 @@ def _queue_verdict(row: Mapping[str, Any], within: float) -> Verdict:
     difference, own, other = (row[name] for name in ("difference", "mean_kb", "mean_kb_other"))
     sentence = (
         f"{100 * difference:+.1f} %: {own:.3g} KB, reference {other:.3g};"
-        f" {100 * within:g} % allowed"
+        f" {_allowed(within, row['noise'])}"
     )
-    return finding(bool(abs(difference) <= within), sentence)
+    return finding(bool(abs(difference) <= max(within, row["noise"])), sentence)
+
+
+def _allowed(within: float, by_chance: float) -> str:
+    """Return the text of an allowed difference, with the noise if that is more."""
+    chance = f", {100 * by_chance:.1f} % by chance" if by_chance > within else ""
+    return f"{100 * within:g} % allowed{chance}"
 
 
 def difference_text(row: Mapping[str, Any]) -> str:
@@ -192,10 +204,15 @@ def _compare(replay: Replay, runs: Sequence[Result], warm_ups: Sequence[Result])
         simulated, reference = simulated.filter(is_complete), reference.filter(is_complete)
         flows_of_runs = [simulated]
         bins, totals = _binned(replay, reference), _flow_totals(replay, reference)
-    pairs = _binned(replay, simulated).join(
-        bins.select(BINS), on=("low", "high"), suffix="_other", maintain_order="left"
-    )
-    if reference is not None:
+    has_noise = reference is not None and len(runs) > 1
+    own = _binned(replay, simulated)
+    if has_noise:
+        of_runs = [_binned(replay, flows) for flows in flows_of_runs]
+        own = noise.over_runs(of_runs, ("mean", "stderr", "median", "p95", "p99"))
+    pairs = own.join(bins.select(BINS), on=("low", "high"), suffix="_other", maintain_order="left")
+    if has_noise:
+        errors = pairs["mean_noise"] / 2
+    elif reference is not None:
         differences = simulated.with_columns(time=simulated["time"] - reference["time"])
         errors = _binned(replay, differences)["stderr"]
     elif replay.is_ideal:
@@ -207,17 +224,27 @@ def _compare(replay: Replay, runs: Sequence[Result], warm_ups: Sequence[Result])
         p95_difference=pl.col("p95") / pl.col("p95_other") - 1,
         p99_difference=pl.col("p99") / pl.col("p99_other") - 1,
         error=2 * errors.fill_null(0) / pl.col("mean_other"),
+        **{
+            f"{name}_noise": pl.col(f"{name}_noise") / pl.col(f"{name}_other")
+            for name in ("mean", "p95", "p99")
+            if has_noise
+        },
     )
     unknown: dict[str, float | None] = dict.fromkeys(TOTALS)
     means = unknown | _mean([_flow_totals(replay, flows) for flows in flows_of_runs])
+    count_noise: dict[str, float] = {}
     if replay.has_link:
         links = zip(runs, warm_ups, strict=True)
         means |= _mean([_link_totals(replay, run, warm_up) for run, warm_up in links])
     elif not replay.is_ideal:
-        means |= _mean([_network_totals(replay, run) for run in runs])
+        totals_of_runs = [_network_totals(replay, run) for run in runs]
+        means |= _mean(totals_of_runs)
+        if has_noise:
+            pauses = [numbers.get("pauses") for numbers in totals_of_runs]
+            count_noise["pauses"] = noise.prediction(pauses)
     periods = shares.compare(replay.shares, runs)
     backlogs = queues.compare(replay.queues, replay.settings.ports, runs)
-    return Outcome(replay, pairs, means, unknown | dict(totals), periods, backlogs)
+    return Outcome(replay, pairs, means, unknown | dict(totals), periods, backlogs, count_noise)
 
 
 def _mean(totals: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
