@@ -390,7 +390,7 @@ def _check_settings(location: str, replay: Replay) -> None:
     if needs_alone and (flows is None or "alone_us" not in flows.columns):
         setting = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
         raise FileError(f"{location}: {setting} needs a column `alone_us` in the file of `flows`")
-    if replay.quick and len(settings.repeats) > 1:
+    if replay.quick and replay.has_reference_flows and len(settings.repeats) > 1:
         raise FileError(f"{location}: repeats: only one is allowed in a short run")
     since, until = settings.measured_s
     if flows is not None and not _any_between(flows["start_us"] / 1e6, since, until):
