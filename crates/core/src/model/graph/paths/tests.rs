@@ -1,3 +1,5 @@
+//! Tests of shortest paths against a search of all paths.
+
 use super::*;
 use crate::base::units::{Duration, Rate};
 use crate::model::graph::LoadReference;
