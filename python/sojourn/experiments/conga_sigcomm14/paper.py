@@ -82,8 +82,9 @@ def scenario(
 
 
 def ratio(table: pl.DataFrame, upper: str, lower: str, **labels: Any) -> float:
-    """Return the mean FCT under scheme `upper` over that under scheme `lower`."""
+    """Return the mean FCT, or the metric in `labels`, under scheme `upper` over that of `lower`."""
+    labels = {"metric": MEAN, **labels}
     upper_mean, lower_mean = (
-        metrics.at(table, scheme=scheme, metric=MEAN, **labels) for scheme in (upper, lower)
+        metrics.at(table, scheme=scheme, **labels) for scheme in (upper, lower)
     )
     return upper_mean / lower_mean
