@@ -11,8 +11,6 @@
 //! Deviations: a pull is always a packet of its own; and the receiver pulls lost segments again when the
 //! sender requests it after a timeout.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -58,7 +56,8 @@ impl Transport for Config {
             request_pulls: self.request_pulls,
             interval: Duration::from_seconds(packet_time.seconds() / self.pull_rate),
             flows: FxHashMap::default(),
-            turns: VecDeque::new(),
+            turns: Vec::new(),
+            last: 0,
             next_pull: Time::ZERO,
         }))
     }
@@ -164,8 +163,12 @@ struct PullScheduler {
     /// Time between two pulls.
     interval: Duration,
     flows: FxHashMap<FlowNumber, Inbound>,
-    /// Flows with waiting pulls, in the order of their turns; also flows that have ended since.
-    turns: VecDeque<FlowNumber>,
+    /// Flows with waiting pulls, sorted. They take turns in this order (authors' simulator, `fairpullqueue`).
+    /// In the order in which they join, those of near senders would follow each other: their packets would
+    /// arrive in bursts, together with packets that far senders were asked for before.
+    turns: Vec<FlowNumber>,
+    /// Flow of the last turn.
+    last: FlowNumber,
     /// Earliest time of the next pull.
     next_pull: Time,
 }
@@ -191,13 +194,15 @@ impl CreditScheduler for PullScheduler {
                 flow.waiting = flow.waiting.max(flow.naming);
             }
         }
-        if !had_turn {
-            self.turns.push_back(number);
+        if !had_turn && flow.waiting > 0 {
+            let place = self.turns.partition_point(|other| *other < number);
+            self.turns.insert(place, number);
         }
     }
 
     fn on_end(&mut self, _now: Time, flow: FlowNumber) {
         self.flows.remove(&flow);
+        self.turns.retain(|other| *other != flow);
     }
 
     fn next_credit(
@@ -208,23 +213,24 @@ impl CreditScheduler for PullScheduler {
         if now < self.next_pull {
             return None;
         }
-        loop {
-            let number = self.turns.pop_front()?;
-            let Some(flow) = self.flows.get_mut(&number) else { continue };
-            flow.waiting -= 1;
-            if flow.waiting > 0 {
-                self.turns.push_back(number);
-            }
-            flow.pulls += 1;
-            let mut segment = u32::MAX;
-            if flow.naming > 0 {
-                flow.naming -= 1;
-                segment = missing(number, flow.next);
-                flow.next = segment.saturating_add(1);
-            }
-            self.next_pull = now + self.interval;
-            return Some((number, Credit { number: flow.pulls, segment, class: 0 }));
+        let place = self.turns.partition_point(|flow| *flow <= self.last);
+        let place = if place < self.turns.len() { place } else { 0 };
+        let number = *self.turns.get(place)?;
+        let flow = self.flows.get_mut(&number)?;
+        flow.waiting -= 1;
+        if flow.waiting == 0 {
+            self.turns.remove(place);
         }
+        self.last = number;
+        flow.pulls += 1;
+        let mut segment = u32::MAX;
+        if flow.naming > 0 {
+            flow.naming -= 1;
+            segment = missing(number, flow.next);
+            flow.next = segment.saturating_add(1);
+        }
+        self.next_pull = now + self.interval;
+        Some((number, Credit { number: flow.pulls, segment, class: 0 }))
     }
 
     fn next_timer(&self) -> Time {
@@ -276,6 +282,16 @@ mod tests {
     const DATA: Arrival = Arrival::Data { number: 0, is_new: true };
     const TRIMMED: Arrival = Arrival::Trimmed { number: 0 };
     const REQUEST: Arrival = Arrival::Request { number: 0 };
+
+    #[test]
+    fn flows_take_turns_by_number_in_whatever_order_they_join() {
+        let mut pulls = scheduler();
+        [9, 3, 7].into_iter().for_each(|flow| start(&mut *pulls, flow, &[DATA, DATA]));
+        let order: Vec<_> = (0..6)
+            .filter_map(|turn| pull(&mut *pulls, at(2 * turn)).map(|(flow, ..)| flow))
+            .collect();
+        assert_eq!(order, [3, 7, 9, 3, 7, 9]);
+    }
 
     #[test]
     fn a_sender_sends_its_first_window_and_then_a_packet_for_each_pull() {
