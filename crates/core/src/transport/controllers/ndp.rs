@@ -165,7 +165,7 @@ struct PullScheduler {
     flows: FxHashMap<FlowNumber, Inbound>,
     /// Flows with waiting pulls, sorted. They take turns in this order (authors' simulator, `fairpullqueue`).
     /// In the order in which they join, those of near senders would follow each other: their packets would
-    /// arrive in bursts, together with packets that far senders were asked for before.
+    /// arrive in bursts, together with packets that earlier pulls permitted to far senders.
     turns: Vec<FlowNumber>,
     /// Flow of the last turn.
     last: FlowNumber,
