@@ -30,6 +30,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{number} skipped: {reason}")
 
 
+FOLDABLE: dict[str, Any] = {
+    "seed": 3,
+    "topology": {"kind": "leaf_spine", "leaves": 12},
+    "workload": {
+        **{"kind": "poisson", "load": 0.4, "flows": 3000},
+        "sizes": {"kind": "fixed", "size": "20 KB"},
+    },
+    "transport": "dctcp",
+}
+"""Scenario of 192 hosts, which folds to 64."""
+
 SCENARIO: dict[str, Any] = {
     "topology": {"kind": "dumbbell"},
     "workload": {

@@ -6,20 +6,15 @@ from typing import Any
 import pytest
 
 import sojourn
+from conftest import FOLDABLE
 from sojourn import ScenarioError
 from sojourn.analysis.fidelity import doubts
 from sojourn.compare.comparison import compare
 from sojourn.runs import choice
 from sojourn.show.fidelity import fidelity_lines
 
-SCENARIO: dict[str, Any] = {
-    "seed": 3,
-    "topology": {"kind": "leaf_spine", "leaves": 12},
-    "workload": {
-        **{"kind": "poisson", "load": 0.4, "flows": 1500},
-        "sizes": {"kind": "fixed", "size": "20 KB"},
-    },
-    "transport": "dctcp",
+SCENARIO: dict[str, Any] = FOLDABLE | {
+    "workload": FOLDABLE["workload"] | {"flows": 1500},
     "fidelity": {"kind": "auto", "hosts": 64, "check": False},
 }
 

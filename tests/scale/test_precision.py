@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sojourn
+from conftest import FOLDABLE
 from sojourn import ScenarioError
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
@@ -17,21 +18,12 @@ from sojourn.scale.sample import Samples
 from sojourn.scenario import fidelity
 from sojourn.show.fidelity import fidelity_lines
 
-SCENARIO: dict[str, Any] = {
-    "seed": 3,
-    "topology": {"kind": "leaf_spine", "leaves": 12},
-    "workload": {
-        **{"kind": "poisson", "load": 0.4, "flows": 3000},
-        "sizes": {"kind": "fixed", "size": "20 KB"},
-    },
-    "transport": "dctcp",
-}
 SAMPLE = {"kind": "sample", "hosts": 64}
 
 
 def answer_of(precision: str, **parameters: Any) -> sojourn.Result:
     table = SAMPLE | {"precision": precision} | parameters
-    return sojourn.run(SCENARIO | {"fidelity": table})
+    return sojourn.run(FOLDABLE | {"fidelity": table})
 
 
 def test_samples_are_added_until_the_precision_is_reached() -> None:
@@ -59,7 +51,7 @@ def test_at_the_maximum_the_answer_states_how_many_samples_it_would_take() -> No
 
 
 def test_compared_schemes_have_the_same_samples() -> None:
-    base = SCENARIO | {"fidelity": SAMPLE | {"precision": "10%"}}
+    base = FOLDABLE | {"fidelity": SAMPLE | {"precision": "10%"}}
     _, runs = compare(base, {"transport": ["dctcp", "swift", "timely"]}, seeds=1)
     seeds = [run.result.summary["fidelity"]["seeds"] for run in runs]
     assert seeds[0] == seeds[1] == seeds[2]
@@ -77,7 +69,7 @@ def test_an_interrupted_answer_continues_from_the_cache(
     def entries() -> int:
         return len([entry for entry in tmp_path.iterdir() if entry.is_dir()])
 
-    scenario = SCENARIO | {"fidelity": SAMPLE | {"precision": "1%", "max_samples": 6}}
+    scenario = FOLDABLE | {"fidelity": SAMPLE | {"precision": "1%", "max_samples": 6}}
     add_samples, rounds = answers.add_samples, []
 
     def interrupted(*given: Any) -> None:
@@ -98,15 +90,15 @@ def test_an_interrupted_answer_continues_from_the_cache(
 
 def test_networks_of_half_the_size_have_as_many_samples() -> None:
     table = {"kind": "sample", "hosts": 128, "check": True, "precision": "1%", "max_samples": 3}
-    answer = sojourn.run(SCENARIO | {"fidelity": table})
-    unchecked = sojourn.run(SCENARIO | {"fidelity": table | {"check": False}})
+    answer = sojourn.run(FOLDABLE | {"fidelity": table})
+    unchecked = sojourn.run(FOLDABLE | {"fidelity": table | {"check": False}})
     assert answer.flows.equals(unchecked.flows)
     assert answer.summary["fidelity"]["half"]["kept"] == 64
 
 
 def test_large_networks_are_checked_with_half_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
     def half(**parameters: Any) -> Samples | None:
-        return Samples(SCENARIO, fidelity.read(SAMPLE | {"hosts": 128} | parameters)).half()
+        return Samples(FOLDABLE, fidelity.read(SAMPLE | {"hosts": 128} | parameters)).half()
 
     assert half() is None
     monkeypatch.setattr("sojourn.scale.sample.CHECKED_HOSTS", 192)
@@ -161,7 +153,7 @@ def test_the_widest_interval_is_that_of_a_size() -> None:
 )
 def test_an_invalid_precision_is_an_error_of_the_field(table: Any, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
-        sojourn.run(SCENARIO | {"fidelity": table})
+        sojourn.run(FOLDABLE | {"fidelity": table})
 
 
 def test_a_precision_is_a_percentage_or_a_share() -> None:

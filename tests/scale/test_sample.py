@@ -6,26 +6,18 @@ import polars as pl
 import pytest
 
 import sojourn
+from conftest import FOLDABLE
 from sojourn import Result, ScenarioError
 from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
 from sojourn.show.fidelity import fidelity_lines
 
-SCENARIO: dict[str, Any] = {
-    "seed": 3,
-    "topology": {"kind": "leaf_spine", "leaves": 12},
-    "workload": {
-        **{"kind": "poisson", "load": 0.4, "flows": 3000},
-        "sizes": {"kind": "fixed", "size": "20 KB"},
-    },
-    "transport": "dctcp",
-}
 SAMPLE = {"kind": "sample", "hosts": 64, "samples": 2}
 
 
 def test_the_flows_of_all_samples_are_one_result() -> None:
-    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
     flows = answer.flows
     assert flows["sample"].value_counts().sort("sample")["count"].to_list() == [1000, 1000]
     assert flows["flow"].n_unique() == 2000
@@ -42,35 +34,35 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
 
 
 def test_samples_are_ordinary_runs() -> None:
-    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
-    folded = sojourn.fold(SCENARIO, 64).scenario
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
+    folded = sojourn.fold(FOLDABLE, 64).scenario
     second = sojourn.run(folded | {"seed": 7}).flows
     flows = answer.flows.filter(pl.col("sample") == 1)
     assert flows["fct_s"].to_list() == second["fct_s"].to_list()
 
 
 def test_the_answer_is_near_that_of_the_whole_network() -> None:
-    whole = sojourn.run(SCENARIO).flows["slowdown"].mean()
-    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE}).flows["slowdown"].mean()
+    whole = sojourn.run(FOLDABLE).flows["slowdown"].mean()
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE}).flows["slowdown"].mean()
     assert answer == pytest.approx(whole, rel=0.1)
 
 
 def test_half_the_size_shows_how_the_answer_depends_on_it() -> None:
     fidelity = {"kind": "sample", "hosts": 128, "samples": 1, "check": True}
-    answer = sojourn.run(SCENARIO | {"fidelity": fidelity})
+    answer = sojourn.run(FOLDABLE | {"fidelity": fidelity})
     # The answer is that without the check.
-    unchecked = sojourn.run(SCENARIO | {"fidelity": fidelity | {"check": False}})
+    unchecked = sojourn.run(FOLDABLE | {"fidelity": fidelity | {"check": False}})
     assert answer.flows.equals(unchecked.flows)
     half = answer.summary["fidelity"]["half"]
     assert half["kept"] == 64
-    smaller = sojourn.run(SCENARIO | {"fidelity": SAMPLE | {"samples": 1}})
+    smaller = sojourn.run(FOLDABLE | {"fidelity": SAMPLE | {"samples": 1}})
     small, large = (result.flows["slowdown"].to_numpy().mean() for result in (smaller, answer))
     assert half["errors"][0]["mean"] == pytest.approx(small / large - 1)
     assert any(line.startswith("of 64 hosts instead") for line in fidelity_lines([answer]))
 
 
 def test_a_mean_of_few_flows_causes_a_warning() -> None:
-    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
     assert "rare" not in doubts(answer)
     is_rare = pl.int_range(pl.len()) % 200 == 0
     slow = answer.flows.with_columns(slowdown=pl.when(is_rare).then(1e4).otherwise("slowdown"))
@@ -79,7 +71,7 @@ def test_a_mean_of_few_flows_causes_a_warning() -> None:
 
 
 def test_a_trend_with_size_causes_a_warning_if_there_are_flows_enough() -> None:
-    answer = sojourn.run(SCENARIO | {"fidelity": SAMPLE})
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
     row = {"above": 0.0, "up_to": 1e4, "mean": 0.2, "p99": 0.0}
     for flows, has_doubt in ((999, False), (1000, True)):
         half = {"kept": 32, "errors": [row | {"flows": flows}]}
@@ -90,10 +82,10 @@ def test_a_trend_with_size_causes_a_warning_if_there_are_flows_enough() -> None:
 
 
 def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:
-    assert not {"units", "fan_in"} & doubts(sojourn.run(SCENARIO | {"fidelity": SAMPLE})).keys()
+    assert not {"units", "fan_in"} & doubts(sojourn.run(FOLDABLE | {"fidelity": SAMPLE})).keys()
     incast = {"kind": "incast", "load": 0.2, "size": "20 KB", "events": 30}
     many, few = (
-        sojourn.run(SCENARIO | {"workload": incast | {"fan_in": fan_in}, "fidelity": SAMPLE})
+        sojourn.run(FOLDABLE | {"workload": incast | {"fan_in": fan_in}, "fidelity": SAMPLE})
         for fan_in in (20, 10)
     )
     assert doubts(many)["fan_in"] == "20 of 64 hosts send in each incast: keep 80 hosts or more"
@@ -101,14 +93,14 @@ def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:
     rows = [f"{number}e-6,{number % 192},{(7 * number + 1) % 192},20000" for number in range(3000)]
     text = "\n".join(["start_s,source,target,size_bytes", *rows])
     trace = {"kind": "trace", "file": {"name": "flows.csv", "text": text}}
-    answer = sojourn.run(SCENARIO | {"workload": trace, "fidelity": SAMPLE})
+    answer = sojourn.run(FOLDABLE | {"workload": trace, "fidelity": SAMPLE})
     assert "use the fidelity `flows`" in doubts(answer)["units"]
-    answer = sojourn.run(SCENARIO | {"workload": trace, "fidelity": SAMPLE | {"kind": "flows"}})
+    answer = sojourn.run(FOLDABLE | {"workload": trace, "fidelity": SAMPLE | {"kind": "flows"}})
     assert "units" not in doubts(answer)
 
 
 def test_schemes_are_paired_over_the_same_samples() -> None:
-    base = SCENARIO | {"fidelity": SAMPLE}
+    base = FOLDABLE | {"fidelity": SAMPLE}
     _, runs = compare(base, {"transport": ["dctcp", "swift"]}, seeds=1)
     table = ratios(runs, by="transport")
     assert table["same_flows"].all()
@@ -117,7 +109,7 @@ def test_schemes_are_paired_over_the_same_samples() -> None:
 
 def test_samples_come_from_the_cache(tmp_path: Any) -> None:
     for threads in (1, 2):
-        sojourn.run(SCENARIO | {"fidelity": SAMPLE}, cache=tmp_path, threads=threads)
+        sojourn.run(FOLDABLE | {"fidelity": SAMPLE}, cache=tmp_path, threads=threads)
     assert len([entry for entry in tmp_path.iterdir() if entry.is_dir()]) == 2
 
 
@@ -133,9 +125,9 @@ def test_samples_come_from_the_cache(tmp_path: Any) -> None:
 )
 def test_errors_name_the_field(fidelity: Any, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
-        sojourn.run(SCENARIO | {"fidelity": fidelity})
+        sojourn.run(FOLDABLE | {"fidelity": fidelity})
 
 
 def test_an_ideal_has_no_samples() -> None:
     with pytest.raises(ScenarioError, match="not for the ideal max_min"):
-        sojourn.run(SCENARIO | {"fidelity": "sample", "model": "max_min"})
+        sojourn.run(FOLDABLE | {"fidelity": "sample", "model": "max_min"})
