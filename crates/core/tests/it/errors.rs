@@ -88,6 +88,7 @@ fn names_and_values() -> Vec<Value> {
         json!({ "packet": { "payload": "64 KiB" } }),
         json!({ "packet": { "ack": "64 KiB" } }),
         json!({ "packet": { "header": "18446744073709551615 B" } }),
+        json!({ "packet": { "time_unit": "1 us" } }),
     ]
 }
 

@@ -24,8 +24,10 @@ crate::parameters! {
         pub sack: bool = false;
         /// Unit to which transmission times and the gaps of paced packets are rounded down, on links whose
         /// rate does not change (simulator of [hpcc19], as ns-3 counts nanoseconds: 1 ns); zero for
-        /// picoseconds, to the nearest.
-        pub time_unit: Duration = Duration::ZERO;
+        /// picoseconds, to the nearest. At most 1 ns, since links would be faster than their rate.
+        pub time_unit: Duration = Duration::ZERO, where |unit| {
+            if *unit <= Duration::from_nanos(1) { Ok(()) } else { Err("1 ns or less") }
+        };
     }
 }
 

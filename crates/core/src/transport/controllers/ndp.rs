@@ -286,7 +286,9 @@ mod tests {
     #[test]
     fn flows_take_turns_by_number_in_whatever_order_they_join() {
         let mut pulls = scheduler();
-        [9, 3, 7].into_iter().for_each(|flow| start(&mut *pulls, flow, &[DATA, DATA]));
+        for flow in [9, 3, 7] {
+            start(&mut *pulls, flow, &[DATA, DATA]);
+        }
         let order: Vec<_> = (0..6)
             .filter_map(|turn| pull(&mut *pulls, at(2 * turn)).map(|(flow, ..)| flow))
             .collect();
