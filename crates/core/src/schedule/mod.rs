@@ -19,7 +19,8 @@ use crate::model::graph::{Graph, LinkId, NodeId};
 #[derive(Default)]
 pub struct Scheduler {
     now: Time,
-    queue: EventQueue<Event>,
+    /// Codes of events, in one queue.
+    queue: EventQueue<u64>,
     node_queues: Option<NodeQueues>,
 }
 
@@ -67,7 +68,7 @@ impl Scheduler {
     /// Schedules `event` at `time`, which must not be in the past.
     pub fn push(&mut self, time: Time, event: Event) {
         match &mut self.node_queues {
-            None => self.queue.push(time, event),
+            None => self.queue.push(time, event.code()),
             Some(queues) => queues.push(time, event),
         }
     }
@@ -75,7 +76,7 @@ impl Scheduler {
     /// Schedules the arrival of the first packet in flight on a link.
     pub fn push_arrival(&mut self, link: LinkId, time: Time) {
         match &mut self.node_queues {
-            None => self.queue.push(time, Event::Arrive(link)),
+            None => self.queue.push(time, Event::Arrive(link).code()),
             Some(queues) => queues.push_arrival(link, time),
         }
     }
@@ -83,9 +84,9 @@ impl Scheduler {
     /// Takes the next event of the single queue and sets the clock to its time.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
-        let (time, event) = self.queue.pop()?;
+        let (time, code) = self.queue.pop()?;
         self.now = time;
-        Some((time, event))
+        Some((time, Event::from_code(code)))
     }
 
     /// Starts a window at a group.

@@ -15,7 +15,8 @@ pub struct NodeQueues {
     pub plan: WindowPlan,
     /// Group in which pushed events take place.
     current_group: usize,
-    timers: Vec<BinaryHeap<Reverse<(Time, Event)>>>,
+    /// Times of events, above their [codes](Event::code).
+    timers: Vec<BinaryHeap<Reverse<u128>>>,
     /// Lower bounds of the time of the next event, by group and by row of groups. Rows make windows with few
     /// events cheap.
     next: Vec<Time>,
@@ -28,6 +29,14 @@ pub struct NodeQueues {
 
 /// Groups per row.
 const ROW: usize = 32;
+
+fn key(time: Time, event: Event) -> u128 {
+    u128::from(time.0) << 64 | u128::from(event.code())
+}
+
+fn time_of(key: u128) -> Time {
+    Time((key >> 64) as u64)
+}
 
 impl NodeQueues {
     /// Returns empty queues for the groups of `plan`, some of which are in `partition`.
@@ -50,7 +59,7 @@ impl NodeQueues {
 
     /// Schedules an event.
     pub(super) fn push(&mut self, time: Time, event: Event) {
-        self.timers[self.current_group].push(Reverse((time, event)));
+        self.timers[self.current_group].push(Reverse(key(time, event)));
         self.lower_next(self.current_group, time);
     }
 
@@ -73,10 +82,10 @@ impl NodeQueues {
     pub(super) fn pop_before(&mut self, time: Time, event: Event) -> Option<(Time, Event)> {
         let timers = &mut self.timers[self.current_group];
         let Reverse(first) = timers.peek()?;
-        if *first >= (time, event) {
+        if *first >= key(time, event) {
             return None;
         }
-        timers.pop().map(|Reverse(first)| first)
+        timers.pop().map(|Reverse(first)| (time_of(first), Event::from_code(first as u64)))
     }
 
     /// Sets the next arrival on a link, after all earlier ones have been handled.
@@ -87,8 +96,8 @@ impl NodeQueues {
     /// Updates the time of the next event of the current group at the end of a window.
     #[inline]
     pub(super) fn end_window(&mut self) {
-        let timer =
-            self.timers[self.current_group].peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        let timers = &self.timers[self.current_group];
+        let timer = timers.peek().map_or(Time::NEVER, |Reverse(first)| time_of(*first));
         let inbound = self.plan.inbound(self.current_group..self.current_group + 1).iter();
         let arrivals = inbound.map(|link| self.next_arrival[*link as usize]);
         self.next[self.current_group] = arrivals.fold(timer, Time::min);
