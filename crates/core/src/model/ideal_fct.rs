@@ -64,37 +64,51 @@ pub fn ideal_fct(
     alone
 }
 
-/// Ideal FCT of a flow whose packets are spread over several paths, of which this is one. It is a lower
-/// bound, and exact in an empty network if no path has a hop of its own that is slower than the shared hops.
+/// Ideal FCT of a flow of several packets that are spread over several paths, of which this is one. It is a
+/// lower bound, and exact in an empty network if no path has a hop of its own that is slower than the shared
+/// hops.
 ///
 /// Packets stay in order only on hops that all paths share (the flag); elsewhere a short last packet may
 /// overtake others. Hence the last byte arrives no earlier than any shared hop can have forwarded all
 /// packets.
-pub fn ideal_fct_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> IdealFct {
+pub fn ideal_fct_spread(
+    hops: impl Iterator<Item = ((Rate, Duration), bool)> + Clone,
+    format: &Format,
+    size: Bytes,
+) -> IdealFct {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
-    let full = if packets > 1 { format.payload + format.header } else { last };
-    let time = |rate: Rate, bytes| format.transmission_time(rate, bytes);
-    let crossing = |bytes: Bytes, hops: &[(Rate, Duration, bool)]| {
-        let add = |sum, (rate, delay, _): &_| sum + time(*rate, bytes) + *delay;
-        hops.iter().fold(Duration::ZERO, add)
+    let times = |rate: Rate| {
+        let time = |bytes| format.transmission_time(rate, bytes);
+        (time(format.payload + format.header), time(last))
     };
-    let sent_before_last = match hops {
-        [(rate, _, true), ..] => time(*rate, full) * (packets - 1),
+    // Propagation, and transmission of a full and of the last packet, over all hops.
+    let [mut propagation, mut all_full, mut transmission] = [Duration::ZERO; 3];
+    for ((rate, delay), _) in hops.clone() {
+        let (full, last) = times(rate);
+        propagation += delay;
+        all_full += full;
+        transmission += last;
+    }
+    let mut total = propagation + all_full;
+    let sent_before_last = match hops.clone().next() {
+        Some(((rate, _), true)) => times(rate).0 * (packets - 1),
         _ => Duration::ZERO,
     };
-    let through = |j: usize| {
-        let (before, after) = (&hops[..j], &hops[j + 1..]);
-        let (rate, delay, _) = hops[j];
-        let first_in = crossing(full, before).min(sent_before_last + crossing(last, before));
-        let all_full = first_in + time(rate, full) * (packets - 1) + delay;
-        let last_behind = all_full + time(rate, last) + crossing(last, after);
-        if packets > 1 { last_behind.max(all_full + crossing(full, after)) } else { last_behind }
-    };
-    let shared = (0..hops.len()).filter(|j| hops[*j].2).map(through);
-    let total = shared.fold(crossing(full, hops), Duration::max);
-    let propagation = crossing(Bytes::ZERO, hops);
-    let transmission = crossing(last, hops) - propagation;
+    // Arrival of a full and of the last packet at a hop, alone.
+    let [mut full_in, mut last_in] = [Duration::ZERO; 2];
+    for ((rate, delay), is_shared) in hops {
+        let (full, last) = times(rate);
+        let first_in = full_in.min(sent_before_last + last_in);
+        full_in += full + delay;
+        last_in += last + delay;
+        if is_shared {
+            let all_out = first_in + full * (packets - 1) + delay;
+            let last_behind = all_out + last + (propagation + transmission - last_in);
+            let full_behind = all_out + (propagation + all_full - full_in);
+            total = total.max(last_behind).max(full_behind);
+        }
+    }
     IdealFct { propagation, transmission, waiting: total - (propagation + transmission) }
 }
 

@@ -9,6 +9,8 @@ pub mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
+use rustc_hash::FxHashMap;
+
 use self::allocator::{RouteAllocator, copy};
 use self::tree::{Branches, tree};
 use crate::base::random::mix;
@@ -177,6 +179,16 @@ impl PathSelector {
     }
 }
 
+/// All paths between two hosts.
+#[derive(Clone, Copy, Debug)]
+struct Sprayed {
+    count: u32,
+    /// Position of the paths.
+    first: u32,
+    /// Changes of the avoided cables until they were found.
+    changes: u32,
+}
+
 /// All routes in use. Each path is a sequence of links that ends with [`END`].
 ///
 /// The memory of a flow's route is reused when the flow has ended, so that the table that every hop reads
@@ -197,9 +209,8 @@ pub struct Routes {
     written: Vec<(u32, u32)>,
     /// Branches of the trees along which switches move packets, if they choose next hops.
     branches: Option<Branches>,
-    /// With several paths a flow, by pair of hosts: position of the paths, and `changes` when they were
-    /// found.
-    sprayed: BTreeMap<(HostId, HostId), (u32, u32)>,
+    /// With several paths a flow, by pair of hosts.
+    sprayed: FxHashMap<(HostId, HostId), Sprayed>,
     /// Positions of free memory for a path and its reverse, by the length of one of them.
     free: BTreeMap<u32, Vec<u32>>,
     /// Paths that are being found, with their reverse.
@@ -221,7 +232,7 @@ impl Routes {
             allocator: RouteAllocator::new(part, parts),
             written: Vec::new(),
             branches: None,
-            sprayed: BTreeMap::new(),
+            sprayed: FxHashMap::default(),
             free: BTreeMap::new(),
             found: Vec::new(),
         }
@@ -258,7 +269,6 @@ impl Routes {
         };
         let path = self.hops[first as usize..].split(|link| *link == END).next();
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
-        let paths = paths as u32;
         Route { first, stride, paths }
     }
 
@@ -366,28 +376,26 @@ impl Routes {
 
     /// Finds all paths between two hosts that are not avoided, or all paths if each is. Returns their
     /// number and position.
-    fn all(&mut self, source: HostId, target: HostId) -> (u64, u32) {
+    fn all(&mut self, source: HostId, target: HostId) -> (u32, u32) {
+        let before = self.sprayed.get(&(source, target)).copied();
+        if let Some(Sprayed { count, first, changes }) = before
+            && changes == self.changes
+        {
+            return (count, first);
+        }
         let Self { paths, detours, found, .. } = self;
         let up = detours.as_mut().and_then(|up| (up.count(source, target) > 0).then_some(up));
         let paths = up.unwrap_or(paths);
         let count = paths.count(source, target);
         assert!(count > 0, "no path joins hosts {source} and {target}");
-        let before = self.sprayed.get(&(source, target)).copied();
-        if let Some((first, changes)) = before
-            && changes == self.changes
-        {
-            return (count, first);
-        }
         found.clear();
-        for choice in 0..count {
-            paths.append(source, target, choice, found);
-            found.push(END);
-        }
+        paths.append_all(source, target, END, found);
+        let count = count as u32;
         self.mirror();
         self.append_trees(count as usize);
-        let before = before.map(|(first, _)| first).filter(|first| self.is_at(*first));
+        let before = before.map(|before| before.first).filter(|first| self.is_at(*first));
         let first = before.unwrap_or_else(|| self.write());
-        self.sprayed.insert((source, target), (first, self.changes));
+        self.sprayed.insert((source, target), Sprayed { count, first, changes: self.changes });
         (count, first)
     }
 
@@ -442,7 +450,7 @@ impl Routes {
     }
 
     /// Returns the paths of a route, each as its links.
-    pub fn links(&self, route: Route) -> impl Iterator<Item = &[LinkId]> {
+    pub fn links(&self, route: Route) -> impl Iterator<Item = &[LinkId]> + Clone {
         let (first, stride) = (route.first as usize, route.stride as usize);
         self.hops[first..first + route.paths as usize * stride]
             .chunks_exact(stride)
@@ -459,7 +467,7 @@ impl Routes {
     pub fn ideal_fct(
         &self,
         graph: &Graph,
-        routes: impl Iterator<Item = Route>,
+        routes: impl Iterator<Item = Route> + Clone,
         format: &Format,
         size: Bytes,
     ) -> IdealFct {
@@ -467,27 +475,37 @@ impl Routes {
             let Link { rate, delay, .. } = graph.links[*link as usize];
             (rate, delay)
         };
-        let paths: Vec<&[LinkId]> = routes.flat_map(|route| self.links(route)).collect();
-        if let [path] = paths[..] {
-            return ideal_fct(path.iter().map(of_link), format, size);
+        let mut paths = routes.flat_map(|route| self.links(route));
+        if format.packets(size) == 1 {
+            let of_path = |path: &[LinkId]| ideal_fct(path.iter().map(of_link), format, size);
+            return paths.map(of_path).min_by_key(IdealFct::total).unwrap_or_default();
         }
-        let is_shared = |link: &&LinkId| paths.iter().all(|path| path.contains(link));
-        let shared: Vec<&LinkId> =
-            paths.iter().take(1).copied().flatten().filter(is_shared).collect();
-        let hop = |link: &LinkId| {
-            let (rate, delay) = of_link(link);
-            (rate, delay, shared.contains(&link))
+        let Some(first) = paths.next() else { return IdealFct::default() };
+        if paths.clone().next().is_none() {
+            return ideal_fct(first.iter().map(of_link), format, size);
+        }
+        let mut shared = first.to_vec();
+        for path in paths.clone() {
+            shared.retain(|link| path.contains(link));
+        }
+        let is_alike = |(link, other): (&LinkId, &LinkId)| {
+            let has_own = |link| !shared.contains(link);
+            link == other || of_link(link) == of_link(other) && has_own(link) && has_own(other)
         };
-        // In a symmetric network all paths are alike.
-        let mut distinct: Vec<Vec<_>> = Vec::new();
-        for path in &paths {
-            let is_alike = |other: &Vec<_>| path.iter().map(hop).eq(other.iter().copied());
-            if !distinct.last().is_some_and(is_alike) {
-                distinct.push(path.iter().map(hop).collect());
+        let of_path = |path: &[LinkId]| {
+            let hop = |link: &LinkId| (of_link(link), shared.contains(link));
+            ideal_fct_spread(path.iter().map(hop), format, size)
+        };
+        let (mut least, mut before) = (of_path(first), first);
+        for path in paths {
+            // In a symmetric network all paths are alike.
+            if path.len() != before.len() || !path.iter().zip(before).all(is_alike) {
+                let ideal = of_path(path);
+                least = if ideal.total() < least.total() { ideal } else { least };
             }
+            before = path;
         }
-        let of_hops = |hops: &Vec<_>| ideal_fct_spread(hops, format, size);
-        distinct.iter().map(of_hops).min_by_key(IdealFct::total).unwrap_or_default()
+        least
     }
 
     /// Returns the time of a packet of `bytes` over an empty network.

@@ -173,6 +173,44 @@ impl Paths {
         links.extend(self.last_link(towards, end));
     }
 
+    /// Appends the links of all shortest paths in the order of their numbers, each with `end` behind it.
+    pub fn append_all(
+        &mut self,
+        source: HostId,
+        target: HostId,
+        end: LinkId,
+        links: &mut Vec<LinkId>,
+    ) {
+        self.search_once(target);
+        let [node, target_node] = [source, target].map(|host| self.hosts[host as usize]);
+        let towards = self.towards(target);
+        self.extend(towards, node, &mut Vec::new(), &mut |path| {
+            links.extend(path);
+            links.extend(self.last_link(towards, target_node));
+            links.push(end);
+        });
+    }
+
+    /// Hands over all shortest paths to the root that begin with `path`, which ends at `node`.
+    fn extend(
+        &self,
+        towards: Towards<'_>,
+        node: NodeId,
+        path: &mut Vec<LinkId>,
+        found: &mut impl FnMut(&[LinkId]),
+    ) {
+        if node == towards.root {
+            return found(path);
+        }
+        let only = self.only_hop(towards, node);
+        let several = only.is_none().then(|| self.next_hops(towards, node));
+        for (link, next, _) in only.into_iter().chain(several.into_iter().flatten()) {
+            path.push(link);
+            self.extend(towards, next, path, found);
+            path.pop();
+        }
+    }
+
     /// Appends the links of the shortest path on which `choose` selects each next hop: it receives the node
     /// and the number of next hops on shortest paths, and returns a number below that. There must be a path.
     pub fn append_hop_by_hop(

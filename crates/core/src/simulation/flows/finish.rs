@@ -253,7 +253,7 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn ideal_fct_of(
         &self,
         spec: &FlowSpec,
-        routes_used: impl Iterator<Item = Route>,
+        routes_used: impl Iterator<Item = Route> + Clone,
     ) -> IdealFct {
         let routes = self.network.routes();
         let ideal_fct = |size| routes.ideal_fct(self.graph, routes_used, &self.format, size);

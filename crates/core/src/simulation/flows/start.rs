@@ -1,6 +1,6 @@
 //! Pending flows and the start of flows.
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 use super::connections::StreamFlows;
 use super::ends::{PacketCounts, ReceiverEnd, SenderEnd, SharedState};
@@ -35,7 +35,7 @@ pub(in crate::simulation) struct PendingFlows {
     /// Start of the last announced flow of the workload.
     announced_until: Time,
     /// Announced flows by number.
-    announced: BTreeMap<FlowNumber, FlowSpec>,
+    announced: FxHashMap<FlowNumber, FlowSpec>,
     dependencies: Option<Box<dyn Dependencies>>,
     /// Flows that follow the one that has just ended; empty between events.
     following: Vec<FlowSpec>,
@@ -54,7 +54,7 @@ impl PendingFlows {
         let mut flows: Box<dyn Iterator<Item = FlowSpec> + Send> =
             if partition.has_others() { Box::new(flows.filter(is_local)) } else { flows };
         let next = flows.next();
-        let (announced_until, announced) = (Time::ZERO, BTreeMap::new());
+        let (announced_until, announced) = (Time::ZERO, FxHashMap::default());
         let following = Vec::new();
         Self { classes, load, flows, next, announced_until, announced, dependencies, following }
     }

@@ -82,6 +82,10 @@ proptest! {
             if expected.is_empty() {
                 continue;
             }
+            links.clear();
+            paths.append_all(source, target, LinkId::MAX, &mut links);
+            let ended = expected.iter().flat_map(|path| [&path[..], &[LinkId::MAX]].concat());
+            prop_assert!(ended.eq(links.iter().copied()), "{links:?}");
             // The links that leave a node on any of the paths are its next hops.
             let choose = |node: NodeId, number: usize| 5 * node as usize % number;
             let (mut node, mut chosen) = (from, Vec::new());
