@@ -45,26 +45,32 @@ MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 
 def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS) -> RenderableType:
     """Return the output of `sojourn run`, with these statistics of completion times."""
+    throughputs = _long_lived_tables(result)
+    times = metrics.by_size(result, "fct_s", statistics=statistics)
+    class_times = metrics.by_class(result, "fct_s", statistics)
+    tables: list[RenderableType] = []
+    notes: list[str] = []
+    if not throughputs or times[["flows", "terminated"]].sum_horizontal().any():
+        tables = [
+            _size_table(times, format_time, "flow completion time", statistics),
+            by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics),
+            *_class_tables(result, class_times, statistics),
+        ]
+        notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
+    if throughputs:
+        notes.append(LONG_LIVED_NOTE)
+    if result.summary.get("jobs"):
+        notes.append(JOBS_NOTE)
+    notes += few_flows_notes(statistics, times, class_times)
     return Group(
-        *_fct_tables(result, statistics),
-        *_long_lived_tables(result),
+        *tables,
+        *throughputs,
         *_job_tables(result),
         _link_table(result),
         _counts(result),
         *_unfinished(result),
-        *_notes(result, statistics),
+        *_notes(result, notes),
     )
-
-
-def _fct_tables(result: Result, statistics: Sequence[str]) -> list[RenderableType]:
-    """Return the tables of completion times and slowdowns, if any flow has an end."""
-    if metrics.judged(result).is_empty() and not long_lived.by_class(result).is_empty():
-        return []
-    return [
-        by_size_table(result, "fct_s", format_time, "flow completion time", statistics),
-        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics),
-        *class_tables(result, statistics),
-    ]
 
 
 def _long_lived_tables(result: Result) -> list[RenderableType]:
@@ -112,7 +118,15 @@ def by_size_table(
     statistics: Sequence[str] = metrics.STATISTICS,
 ) -> RenderableType:
     """Return statistics of completion times or slowdowns by size; `show` formats a value."""
-    rows = metrics.by_size(result, column, statistics=statistics)
+    return _size_table(
+        metrics.by_size(result, column, statistics=statistics), show, title, statistics
+    )
+
+
+def _size_table(
+    rows: pl.DataFrame, show: Callable[[float], str], title: str, statistics: Sequence[str]
+) -> RenderableType:
+    """Return the rows of `metrics.by_size` in a table."""
     counts = _count_columns(rows)
     cells = [
         [
@@ -126,15 +140,14 @@ def by_size_table(
     return text_table(Table(title, columns, cells, optional=statistics[-2:0:-1]))
 
 
-def class_tables(
-    result: Result, statistics: Sequence[str] = metrics.STATISTICS
+def _class_tables(
+    result: Result, times: pl.DataFrame, statistics: Sequence[str]
 ) -> list[RenderableType]:
     """Return completion times and slowdowns by class, if the run has more than one."""
-    slowdown_statistics = ("mean", statistics[-1])
-    times = metrics.by_class(result, "fct_s", statistics)
-    slowdowns = metrics.by_class(result, "slowdown", slowdown_statistics)
     if times.is_empty():
         return []
+    slowdown_statistics = ("mean", statistics[-1])
+    slowdowns = metrics.by_class(result, "slowdown", slowdown_statistics)
     counts = _count_columns(times)
     fct_heads = [f"FCT {name}" for name in statistics]
     heads = [*fct_heads, *(f"slowdown {name}" for name in slowdown_statistics)]
@@ -231,7 +244,7 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
     return [Text(f"unfinished: {share} did not finish before the end of the run at {end}"), table]
 
 
-def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
+def _notes(result: Result, of_tables: Sequence[str]) -> list[Text]:
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
     notes = [*fidelity_lines([result]), environment_line(result)]
     notes += queue_lines(result.summary.get("queues", ()))
@@ -240,14 +253,7 @@ def _notes(result: Result, statistics: Sequence[str]) -> list[Text]:
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if parse_time(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
-    if _fct_tables(result, statistics):
-        notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
-    if _long_lived_tables(result):
-        notes.append(LONG_LIVED_NOTE)
-    if result.summary.get("jobs"):
-        notes.append(JOBS_NOTE)
-    of_size = metrics.by_size(result, "fct_s", statistics=statistics)
-    notes += few_flows_notes(statistics, of_size, metrics.by_class(result, "fct_s", statistics))
+    notes += of_tables
     notes += _measured_notes(result)
     met = metrics.deadlines_met()(result)
     if not math.isnan(met.value):
