@@ -60,9 +60,10 @@ def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the means of one run with their intervals, in the columns of `across_seeds`."""
     rows = []
     for metric, column in MEANS.items():
-        values, at_least = metrics.in_order(result, column, bucket)
-        value, low, high = batch_means(values)
+        flows = metrics.in_order(result, column, bucket)
+        value, low, high = batch_means(flows["value"].to_numpy())
         bounds = {"value": value, "low": low, "high": high}
+        at_least = not flows["is_finished"].all()
         rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": at_least})
     return pl.DataFrame(rows)
 
@@ -91,8 +92,7 @@ def _halves(result: Result) -> tuple[Floats, Floats] | None:
     """Return the logarithms of slowdowns of the flows of either half, in order of start."""
     if not result.summary.get("load"):
         return None
-    flows = metrics.with_bounds(metrics.timed(result), result, "slowdown")
-    flows = flows.sort("start_s", maintain_order=True)
+    flows = metrics.in_order(result, "slowdown")
     starts, logs = flows["start_s"].to_numpy(), flows["value"].log().to_numpy()
     if not len(starts):
         return None

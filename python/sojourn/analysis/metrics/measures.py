@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.metrics.buckets import ALL, Bucket, censored, judged, timed, warm_up_s
+from sojourn.analysis.metrics.buckets import (
+    ALL,
+    Bucket,
+    censored,
+    counts,
+    judged,
+    timed,
+    warm_up_s,
+)
 from sojourn.analysis.metrics.statistics import (
     Statistic,
     mean,
@@ -53,16 +61,12 @@ def ratio_of_means(bucket: Bucket = ALL) -> Metric:
 
 def flows(bucket: Bucket = ALL) -> Metric:
     """Measure the number of flows in the FCT statistics of `bucket`."""
-    return lambda result: Statistic(float(timed(result, bucket).height))
+    return lambda result: Statistic(float(counts(result, bucket)[0]))
 
 
 def terminated(bucket: Bucket = ALL) -> Metric:
     """Measure the number of flows that gave up because they would miss their deadlines."""
-
-    def measure_one(result: Result) -> Statistic:
-        return Statistic(float(judged(result, bucket).height - timed(result, bucket).height))
-
-    return measure_one
+    return lambda result: Statistic(float(counts(result, bucket)[1]))
 
 
 def deadlines_met(bucket: Bucket = ALL) -> Metric:

@@ -13,10 +13,10 @@ from sojourn.analysis.metrics.buckets import (
     Bucket,
     censored,
     class_buckets,
+    counts,
     timed,
     with_bounds,
 )
-from sojourn.analysis.metrics.measures import terminated
 from sojourn.analysis.metrics.statistics import STATISTICS, Floats, reported
 from sojourn.runs.results import Result, Run
 
@@ -57,7 +57,7 @@ def _by(
                 head: bucket.name,
                 "flows": len(finished) + len(unfinished),
                 "unfinished": len(unfinished),
-                "terminated": int(terminated(bucket)(result).value),
+                "terminated": counts(result, bucket)[1],
                 **{name: statistic.value for name, statistic in values.items()},
                 "at_least": ",".join(name for name, value in values.items() if value.at_least),
             }
