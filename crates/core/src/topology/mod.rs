@@ -32,6 +32,10 @@ crate::family! {
     pub enum Config as dyn Topology named "topology" {
         link, dumbbell, star, parking_lot, leaf_spine, fat_tree, clos, graph,
     }
+    known_as {
+        "point_to_point" => link, "rack" => star, "single_switch" => star, "spine_leaf" => leaf_spine,
+        "two_tier" => leaf_spine, "three_tier" => clos,
+    }
 }
 
 /// A number of nodes or links of one kind: at least one, at most `MAX_HOSTS`.

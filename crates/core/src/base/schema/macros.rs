@@ -116,6 +116,7 @@ macro_rules! family {
     (
         $(#[doc = $about:literal])+
         pub enum $name:ident as dyn $trait:ident named $family:literal { $($part:ident),+ $(,)? }
+        $( known_as { $($other:literal => $here:ident),+ $(,)? } )?
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +128,18 @@ macro_rules! family {
         impl $name {
             /// The names of all components.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($part)),+];
+
+            /// Names of components elsewhere, each with the name here.
+            const KNOWN_AS: &'static [(&'static str, &'static str)] =
+                &[$( $( ($other, stringify!($here)) ),+ )?];
+
+            /// Returns the component that a value names, and its parameters.
+            fn choose(
+                value: &serde_json::Value,
+            ) -> Result<(&str, serde_json::Value), $crate::base::schema::Problem> {
+                let (names, known_as) = (Self::NAMES, Self::KNOWN_AS);
+                $crate::base::schema::choose(value, names, known_as, Self::catalogue)
+            }
 
             /// Returns the component's name in scenarios.
             pub fn name(&self) -> &'static str {
@@ -155,7 +168,7 @@ macro_rules! family {
                 format!("one of {}", Self::NAMES.join(", "))
             }
             fn read(value: &serde_json::Value) -> Result<Self, $crate::base::schema::Problem> {
-                let (kind, rest) = $crate::base::schema::choose(value, Self::NAMES)?;
+                let (kind, rest) = Self::choose(value)?;
                 $( if kind == stringify!($part) {
                     return $crate::base::schema::Parameter::read(&rest).map(Self::$part);
                 } )+
@@ -164,7 +177,7 @@ macro_rules! family {
             fn read_over(default: Self, value: &serde_json::Value)
                 -> Result<Self, $crate::base::schema::Problem>
             {
-                let (kind, rest) = $crate::base::schema::choose(value, Self::NAMES)?;
+                let (kind, rest) = Self::choose(value)?;
                 match default {
                     $( Self::$part(default) if kind == stringify!($part) => {
                         $crate::base::schema::Parameter::read_over(default, &rest).map(Self::$part)

@@ -252,12 +252,18 @@ pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -
     if given.len() > 200 {
         return String::new();
     }
+    let given = in_our_spelling(given);
     names
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(given, name), name))
+        .map(|name| (strsim::damerau_levenshtein(&given, name), name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
         .min()
         .map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"))
+}
+
+/// Returns a name as scenarios spell names: `Fat-Tree` is `fat_tree`.
+fn in_our_spelling(name: &str) -> String {
+    name.to_lowercase().replace(['-', ' '], "_")
 }
 
 /// Returns a list of names for an error message.
@@ -296,8 +302,14 @@ pub fn field<T: Parameter>(
     }
 }
 
-/// Returns the component that `value` names, and its parameters: `"name"` or `{kind = "name", …}`.
-pub fn choose<'a>(value: &'a Value, names: &[&'static str]) -> Result<(&'a str, Value), Problem> {
+/// Returns the component that `value` names, and its parameters: `"name"` or `{kind = "name", …}`. The error
+/// for another name uses the names of components elsewhere, and the catalogue.
+pub fn choose<'a>(
+    value: &'a Value,
+    names: &[&'static str],
+    known_as: &[(&str, &str)],
+    catalogue: fn() -> Vec<CatalogueEntry>,
+) -> Result<(&'a str, Value), Problem> {
     let (kind, rest) = match value {
         Value::String(kind) => (kind.as_str(), Value::Object(Map::new())),
         Value::Object(table) => {
@@ -316,9 +328,28 @@ pub fn choose<'a>(value: &'a Value, names: &[&'static str]) -> Result<(&'a str, 
     if names.contains(&kind) {
         return Ok((kind, rest));
     }
-    let hint = did_you_mean(kind, names.iter().copied());
+    let hint = explain_name(kind, known_as, &catalogue())
+        .unwrap_or_else(|| did_you_mean(kind, names.iter().copied()));
     let message = format!("there is no `{kind}`{hint} (one of {})", listed(names));
     Err(Problem::new(if value.is_object() { "kind" } else { "" }, message))
+}
+
+/// Returns what a name stands for that no component has, as the end of a sentence: it is a component's name
+/// elsewhere, or a value of one of its parameters.
+fn explain_name(
+    given: &str,
+    known_as: &[(&str, &str)],
+    catalogue: &[CatalogueEntry],
+) -> Option<String> {
+    let given = in_our_spelling(given);
+    if let Some((_, here)) = known_as.iter().find(|(elsewhere, _)| *elsewhere == given) {
+        return Some(format!("; its name here is `{here}`"));
+    }
+    catalogue.iter().find_map(|CatalogueEntry { name, entries, .. }| {
+        let is_word = |entry: &&ParameterInfo| entry.allowed.contains(&format!("\"{given}\""));
+        let parameter = &entries.iter().find(is_word)?.name;
+        Some(format!("; did you mean {{kind = \"{name}\", {parameter} = \"{given}\"}}?"))
+    })
 }
 
 /// Returns the catalogue's rows for a field: its own row and, for a table, those of its fields.

@@ -27,6 +27,10 @@ crate::family! {
         codel, composite, credit_shaper, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing,
         fq_codel, pfabric, red, sfq, strict_priority,
     }
+    known_as {
+        "fifo" => drop_tail, "tail_drop" => drop_tail, "ecn" => ecn_threshold, "fq" => fair_queueing,
+        "wfq" => fair_queueing, "priority" => strict_priority, "trimming" => composite,
+    }
 }
 
 impl Config {

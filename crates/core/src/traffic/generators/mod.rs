@@ -20,6 +20,7 @@ crate::family! {
         poisson, incast, permutation, synchronised, long_lived, rpc, storage, flows, trace, mixed,
         collective,
     }
+    known_as { "all_to_all" => collective }
 }
 
 #[cfg(test)]

@@ -54,6 +54,11 @@ crate::family! {
         pias, powertcp, python, quic, quick_start, rcp, scalable_tcp, swift, tcp, theta_powertcp,
         timely, uet, vegas, xcp,
     }
+    known_as {
+        "reno" => tcp, "newreno" => tcp, "new_reno" => tcp, "tcp_reno" => tcp, "tcp_newreno" => tcp,
+        "sack" => tcp, "hstcp" => high_speed_tcp, "highspeed" => high_speed_tcp, "scalable" => scalable_tcp,
+        "bbrv1" => bbr, "eqds" => uet, "nscc" => uet, "rccc" => uet, "cbr" => constant_rate,
+    }
 }
 
 impl Config {
