@@ -101,8 +101,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    heights = {size: [value(table, name, size) for name in schemes] for size in SIZES}
-    grouped_bars(axes, pl.DataFrame(heights), list(schemes))
+    grouped_bars(axes, table, "scheme", "size")
     axes.set_ylabel("completion time over its bound")
     axes.legend(title="message size", loc="upper left")
     first_on_one_path = list(schemes).index(ON_ONE_PATH[0])

@@ -108,8 +108,7 @@ ROUTES_MS, IDEAL_MS = 5.1, 0.82
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    heights = {case: [value(table, name, case) for name in schemes] for case in cases}
-    grouped_bars(axes, pl.DataFrame(heights), list(schemes))
+    grouped_bars(axes, table, "scheme", "case")
     axes.set_ylabel("completion time over its bound")
     axes.axhline(ROUTES_MS / IDEAL_MS, color=looks.BLACK, linestyle="--", linewidth=1)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(cases))

@@ -110,13 +110,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     panels = [(collective, size) for collective in ALGORITHMS for size in SIZES]
     for panel, (collective, size) in zip(axes, panels, strict=True):
-        heights = {
-            placement.replace("_", " "): [
-                over_bound(table, scheme, collective, placement, size) for scheme in schemes
-            ]
-            for placement in PLACEMENTS
-        }
-        grouped_bars(panel, pl.DataFrame(heights), list(schemes))
+        part = table.filter(collective=collective, message_kb=size)
+        part = part.with_columns(pl.col("placement").str.replace("_", " "))
+        grouped_bars(panel, part, "scheme", "placement")
         ratio_axis(panel, 1, 1.1 * float(table["value"].to_numpy().max()))
         panel.set_title(f"{collective}, {size} KB", fontsize=11)
     axes[0].set_ylabel("duration over its bound")

@@ -1,6 +1,6 @@
 """Transports from Reno to UET on fabrics of 100 Gb/s: figures of our own."""
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
@@ -114,22 +114,32 @@ def none_is_faster(table: pl.DataFrame) -> Verdict:
 
 def ratio_axis(axes: Any, least: float, most: float) -> None:
     """Make the vertical axis a logarithmic one of ratios to a bound."""
-    ticks = (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20)
+    ticks: list[float] = []
+    for tick in (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20):
+        # Numbers need a twentieth of the axis each.
+        if not ticks or math.log(tick / ticks[-1]) > 0.05 * math.log(most / least):
+            ticks.append(tick)
     axes.set_yscale("log")
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks([], minor=True)
     axes.set_ylim(least, most)
 
 
-def grouped_bars(axes: Any, heights: pl.DataFrame, names: Sequence[str]) -> None:
-    """Draw a group of bars for each of `names`, one bar for each column of `heights`.
+def grouped_bars(axes: Any, table: pl.DataFrame, along: str, by: str) -> None:
+    """Draw a group of bars for each value of the column `along`, one bar for each value of `by`.
 
-    Heights are ratios to a bound: bars begin at 1 on a logarithmic axis.
+    Values are ratios to a bound: bars begin at 1 on a logarithmic axis. Lines are the intervals.
     """
-    width = 0.8 / heights.width
-    for number, (column, colour) in enumerate(zip(heights.columns, looks.COLOURS, strict=False)):
+    names = table[along].unique(maintain_order=True)
+    parts = table.partition_by(by, maintain_order=True)
+    width = 0.8 / len(parts)
+    for number, (part, colour) in enumerate(zip(parts, looks.COLOURS, strict=False)):
+        rows = pl.DataFrame({along: names}).join(part, on=along, how="left", maintain_order="left")
         places = np.arange(len(names)) + (number + 0.5) * width - 0.4
-        axes.bar(places, heights[column], width, label=column, color=colour)
-    ratio_axis(axes, 1, 1.15 * float(heights.to_numpy().max()))
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=9)
+        axes.bar(places, rows["value"], width, label=part[by][0], color=colour)
+        errors = rows.select(pl.col("value") - pl.col("low"), pl.col("high") - pl.col("value"))
+        lines = errors.fill_nan(0).fill_null(0).to_numpy().T
+        axes.errorbar(places, rows["value"], lines, fmt="none", color=looks.BLACK, linewidth=0.8)
+    ratio_axis(axes, 1, 1.15 * float(np.nanmax(table.select("value", "high").to_numpy())))
+    axes.set_xticks(range(len(names)), names.to_list(), rotation=45, ha="right", fontsize=9)
     axes.grid(visible=False, axis="x")

@@ -37,7 +37,7 @@ from sojourn.experiments.rcp_ccr06.paper import (
 
 from .paper import (
     COUNTED,
-    SLOWDOWN,
+    OWN_SCALES,
     bars,
     excess,
     legend,
@@ -156,7 +156,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         upper.set_title(scheme, fontsize=11)
         bars(lower, part, "size", shares=True)
         lower.set_xlabel("flow size (packets)")
-    axes[0][0].set_ylabel(SLOWDOWN)
+    axes[0][0].set_ylabel(OWN_SCALES)
     axes[1][0].set_ylabel("share of the excess (%)")
     legend(axes, by_size)
 

@@ -140,8 +140,10 @@ NAME_WIDTH = 7
 """Maximum number of characters in a line of a bar's name, except for longer words."""
 
 
-SLOWDOWN = "mean FCT over mean ideal FCT (scales differ)"
-"""Label of the vertical axis; each panel has a scale of its own."""
+SLOWDOWN = "mean FCT over mean ideal FCT"
+
+OWN_SCALES = f"{SLOWDOWN} (scales differ)"
+"""Label of the vertical axis if each panel has a scale of its own."""
 
 
 def bars(axes: Any, table: pl.DataFrame, along: str, *, shares: bool = False) -> None:
@@ -177,7 +179,11 @@ def panels(axes: Any, table: pl.DataFrame, column: str, titles: Mapping[Any, str
     for panel, (value, title) in zip(axes, titles.items(), strict=True):
         bars(panel, table.filter(pl.col(column) == value), "scheme")
         panel.set_title(title, fontsize=11)
-    axes[0].set_ylabel(SLOWDOWN)
+    tops = [panel.get_ylim()[1] for panel in axes]
+    are_alike = max(tops) < 2 * min(tops)
+    for panel, top in zip(axes, tops, strict=True):
+        panel.set_ylim(0, max(tops) if are_alike else top)
+    axes[0].set_ylabel(SLOWDOWN if are_alike else OWN_SCALES)
     legend(axes, table)
 
 
