@@ -50,7 +50,8 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
     class_times = metrics.by_class(result, "fct_s", statistics)
     tables: list[RenderableType] = []
     notes: list[str] = []
-    if not throughputs or times[["flows", "terminated"]].sum_horizontal().any():
+    of_all = times.row(0, named=True)
+    if not throughputs or of_all["flows"] + of_all["terminated"] > 0:
         tables = [
             _size_table(times, format_time, "flow completion time", statistics),
             by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics),
