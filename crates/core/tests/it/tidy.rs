@@ -144,7 +144,7 @@ fn components_do_not_import_each_other() {
         let list = fs::read_to_string(directory.join("mod.rs")).unwrap();
         let list = &list[list.find("family!").unwrap_or_else(|| panic!("{family} has no list"))..];
         let list = &list[list.find("dyn ").unwrap()..list.find("\n}\n").unwrap()];
-        let parts: BTreeSet<&str> = list[list.find('{').unwrap()..]
+        let parts: BTreeSet<&str> = list[list.find('{').unwrap()..list.find('}').unwrap()]
             .split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|word| !word.is_empty())
             .collect();
