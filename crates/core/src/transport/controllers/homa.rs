@@ -59,8 +59,12 @@ crate::parameters! {
             return Err(Problem::new("cutoffs", "must ascend"));
         }
         if config.cutoffs.len() as u32 + 2 > config.priorities {
-            let most = config.priorities - 2;
-            let message = format!("at most {most}, since one priority is for granted packets");
+            let (given, most) = (config.cutoffs.len(), config.priorities - 2);
+            let message = format!(
+                "{given} cutoffs need {} priorities, one of them for granted packets: give `cutoffs` with \
+                 {most} at most",
+                given + 2
+            );
             return Err(Problem::new("cutoffs", message));
         }
         Ok(())

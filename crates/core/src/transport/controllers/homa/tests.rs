@@ -124,7 +124,8 @@ fn more_priorities_than_there_are_give_an_error() {
         (json!({ "priorities": 9 }), "priorities: must be from 2 to 8, not 9"),
         (
             json!({ "cutoffs": [1, 2, 3, 4, 5, 6, 7] }),
-            "cutoffs: at most 6, since one priority is for granted packets",
+            "cutoffs: 7 cutoffs need 9 priorities, one of them for granted packets: give `cutoffs` with 6 at \
+         most",
         ),
         (json!({ "cutoffs": [2, 2] }), "cutoffs: must ascend"),
     ] {
