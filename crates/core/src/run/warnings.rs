@@ -49,6 +49,7 @@ impl Scenario {
             .chain(retransmission_warning(simulation))
             .chain(self.overload_warning(graph))
             .chain(self.empty_start_warning())
+            .chain(self.late_flows_warning(simulation.recorder.records.flow.len()))
             .chain(pauses)
             .chain(losses)
             .collect()
@@ -115,6 +116,16 @@ impl Scenario {
         Some(format!(
             "the network starts empty, and all flows of the first {end} count: completion times are below \
              those of the steady state; give the workload `stop`, and the scenario `warm_up`"
+        ))
+    }
+
+    /// Warns of flows of a list that would start after the time limit, when `started` flows have started.
+    pub(super) fn late_flows_warning(&self, started: usize) -> Option<String> {
+        let number = self.workload.number().filter(|number| (started as u64) < *number)?;
+        Some(format!(
+            "workload: {started} of {number} flows started before time_limit = {}: the others are not part \
+             of this run",
+            self.time_limit.since(Time::ZERO)
         ))
     }
 

@@ -119,6 +119,11 @@ pub trait Workload {
         None
     }
 
+    /// Returns the number of flows, if the workload gives it or lists them.
+    fn number(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the collective operations among the flows.
     fn jobs(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
         Ok(Vec::new())

@@ -82,6 +82,10 @@ impl Workload for Config {
         Ok(FlowStream::sorted(classes.names, flows))
     }
 
+    fn number(&self) -> Option<u64> {
+        Some(self.flows.len() as u64)
+    }
+
     fn estimate(&self, _context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let starts = || self.flows.iter().map(|flow| flow.start);
         let first = starts().min().unwrap_or_default();

@@ -110,6 +110,10 @@ impl Workload for Config {
         })
     }
 
+    fn number(&self) -> Option<u64> {
+        self.flows
+    }
+
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let (_, load) = self.sizes_and_load(context)?;
         let (rate, _) = load.arrival_rate(context, "flows")?;

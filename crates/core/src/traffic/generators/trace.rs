@@ -91,6 +91,11 @@ impl Workload for Config {
         })
     }
 
+    fn number(&self) -> Option<u64> {
+        let is_row = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
+        Some(self.file.text.lines().filter(is_row).skip(1).count() as u64)
+    }
+
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let text = &*self.file.text;
         let flows = text.bytes().filter(|byte| *byte == b'\n').count().max(1) as f64;
