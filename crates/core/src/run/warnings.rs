@@ -179,7 +179,7 @@ impl Scenario {
     /// Warns of timeouts that expire before the first ACK can arrive.
     fn timeout_warnings(&self) -> impl Iterator<Item = String> {
         let base_rtt =
-            self.topology.extent().map(|extent| extent.longest_delay * 2).unwrap_or_default();
+            self.topology.extent().map(|extent| extent.base_rtt(&self.packet)).unwrap_or_default();
         self.all_transports().filter_map(move |(field, transport)| {
             if transport.has_own_stack() {
                 return None;
@@ -191,8 +191,8 @@ impl Scenario {
             };
             (rto < base_rtt).then(|| {
                 format!(
-                    "{field}.reliability.{name} is {rto}, below the propagation RTT of the longest \
-                     path, {base_rtt}: timeouts expire before ACKs can arrive"
+                    "{field}.reliability.{name} is {rto}, below the base RTT of the longest path, \
+                     {base_rtt}: timeouts expire before ACKs can arrive"
                 )
             })
         })

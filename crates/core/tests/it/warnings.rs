@@ -63,9 +63,25 @@ fn timeouts_that_expire_before_an_ack_can_arrive() {
         "transport": "fast", "time_limit": "5 s",
         "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 KB" }] },
     });
-    let words = "transport.reliability.initial_rto is 10 ms, below the propagation RTT";
+    let words = "transport.reliability.initial_rto is 10 ms, below the base RTT";
     assert_warns(&scenario, words, json!({ "reliability": { "initial_rto": "1 s" } }));
     assert_warns(&scenario, words, json!({ "environment": "internet" }));
+}
+
+#[test]
+fn flows_that_would_start_after_the_time_limit() {
+    let flow = |start: &str| json!({ "source": 0, "target": 1, "size": "1 KB", "start": start });
+    let scenario = json!({
+        "topology": "star", "transport": "dctcp", "time_limit": "1 s",
+        "workload": { "kind": "flows", "flows": [flow("0 s"), flow("2 s"), flow("3 s")] },
+    });
+    let words = "1 of 3 flows started before time_limit = 1 s";
+    assert_warns(&scenario, words, json!({ "time_limit": "4 s" }));
+    let rows = "start_s,source,target,size_bytes\n0,0,1,1000\n2,0,1,1000\n3,1,0,1000\n";
+    let file = json!({ "name": "f.csv", "text": rows });
+    let mut trace = scenario;
+    trace["workload"] = json!({ "kind": "trace", "file": file });
+    assert_warns(&trace, words, json!({ "time_limit": "4 s" }));
 }
 
 #[test]

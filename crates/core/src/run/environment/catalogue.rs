@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::scaling::Scale;
 use super::{Environment, add_defaults};
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{CatalogueEntry, Parameter, ParameterInfo};
@@ -67,9 +68,9 @@ fn values(environment: Environment, extent: &Extent) -> Value {
         add_defaults(&mut values, &json!({ "queue": { "capacity": capacity } }));
     }
     let format = Format::read(&values["packet"]);
-    let base_rtt = format.map(|format| extent.base_rtt(&format)).unwrap_or_default();
+    let scale = format.map(|format| Scale::new(extent, &format)).unwrap_or_default();
     for kind in controllers::Config::built_in() {
-        let law = (defaults.law)(kind, base_rtt);
+        let law = (defaults.law)(kind, &scale);
         if law != json!({}) {
             values[kind] = law;
         }

@@ -7,7 +7,6 @@
 use serde_json::{Value, json};
 
 use super::{Defaults, add_defaults, linux, scaling, switch_buffer};
-use crate::base::units::Duration;
 use crate::topology::Extent;
 
 pub(super) fn defaults(extent: &Extent) -> Defaults {
@@ -47,8 +46,8 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
 }
 
 /// Returns the parameters of a transport's law.
-fn law(kind: &str, base_rtt: Duration) -> Value {
+fn law(kind: &str, scale: &scaling::Scale) -> Value {
     let mut law = linux::law(kind);
-    add_defaults(&mut law, &scaling::law(kind, base_rtt));
+    add_defaults(&mut law, &scaling::law(kind, scale));
     law
 }

@@ -13,6 +13,7 @@ mod scaling;
 
 use serde_json::{Map, Value, json};
 
+use self::scaling::Scale;
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{Parameter, Problem, table};
 use crate::base::units::{Duration, Rate};
@@ -56,7 +57,7 @@ struct Defaults {
     /// The same if packets of a flow take several paths; these values go before `reliability`.
     spraying: Value,
     /// Returns the parameters of a transport's law by its name, in a network with this base RTT.
-    law: fn(&str, Duration) -> Value,
+    law: fn(&str, &Scale) -> Value,
     /// Returns the parameters of a queue by its discipline, if a scenario gives none of them.
     queue: fn(&str, Rate) -> Value,
     /// Lowest link rate.
@@ -96,8 +97,8 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     leave_out_conflicts(&mut defaults.scenario, scenario);
     add_defaults(scenario, &defaults.scenario);
     let format = Format::read(&scenario["packet"]);
-    let base_rtt = format.map(|format| extent.base_rtt(&format)).unwrap_or_default();
-    for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, base_rtt));
+    let scale = format.map(|format| Scale::new(&extent, &format)).unwrap_or_default();
+    for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, &scale));
     for field in ["queue", "host_queue"] {
         let Some(queue) = scenario.get_mut(field) else { continue };
         add_thresholds(queue, &defaults);
@@ -206,7 +207,7 @@ fn as_table(component: &mut Value) {
 }
 
 /// Adds an environment's defaults to a transport, except those that belong to its law.
-fn add_to_transport(transport: &mut Value, defaults: &Defaults, base_rtt: Duration) {
+fn add_to_transport(transport: &mut Value, defaults: &Defaults, scale: &Scale) {
     let own = law(transport).map_or(&[][..], |law| law.own_reliability());
     let mut reliability = defaults.reliability.clone();
     let mut sack_blocks = None;
@@ -214,7 +215,7 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, base_rtt: Durati
         table.retain(|field, _| !own.contains(&field.as_str()));
         sack_blocks = table.remove(SACK_BLOCKS);
     }
-    let parameters = kind(transport).map(|kind| (defaults.law)(kind, base_rtt));
+    let parameters = kind(transport).map(|kind| (defaults.law)(kind, scale));
     let mut parameters = parameters.unwrap_or_default();
     scaling::leave_out_conflicts(&mut parameters, transport);
     add_defaults(transport, &parameters);

@@ -7,7 +7,9 @@
 use serde_json::{Value, json};
 
 use crate::base::schema::Parameter;
-use crate::base::units::{Duration, Rate};
+use crate::base::units::{Bytes, Duration, Rate};
+use crate::model::graph::Extent;
+use crate::model::packet::Format;
 
 /// Returns the thresholds of a queue discipline that a transport was designed for, in a network with this
 /// lowest link rate.
@@ -22,6 +24,8 @@ pub(super) fn queue(discipline: &str, slowest: Rate) -> Value {
         "dcqcn_red" => json!({ "kmin": "32 us", "kmax": "128 us", "pmax": 0.2 }),
         // 36 KB at 10 Gb/s.
         "pfabric" => json!({ "capacity": "2 BDP" }),
+        // 250 packets of any size: many requests of 84 B would not fit.
+        "credit_shaper" => json!({ "capacity": "none" }),
         _ => json!({}),
     }
 }
@@ -41,8 +45,32 @@ pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
     }
 }
 
-/// Returns the parameters of a law in a network with this base RTT.
-pub(super) fn law(kind: &str, base_rtt: Duration) -> Value {
+/// What the parameters of laws follow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scale {
+    /// RTT of a full packet and its ACK over the longest path.
+    base_rtt: Duration,
+    /// Data that the slowest link carries in that time.
+    bdp: Bytes,
+    /// A full packet.
+    packet: Bytes,
+}
+
+impl Scale {
+    pub(super) fn new(extent: &Extent, format: &Format) -> Self {
+        let base_rtt = extent.base_rtt(format);
+        Self { base_rtt, bdp: extent.slowest.carries(base_rtt), packet: format.full() }
+    }
+
+    /// Returns the bandwidth-delay product in packets, rounded up.
+    fn packets(&self) -> u64 {
+        self.bdp.0.div_ceil(self.packet.0.max(1))
+    }
+}
+
+/// Returns the parameters of a law in a network of this scale.
+pub(super) fn law(kind: &str, scale: &Scale) -> Value {
+    let Scale { base_rtt, bdp, packet } = *scale;
     // 1 Gb/s at 100 Gb/s, as in [hpcc19], is also the share of [ecndelay16]'s code, 100 Mb/s at 10 Gb/s.
     let min_rate = "1 %";
     match kind {
@@ -64,13 +92,47 @@ pub(super) fn law(kind: &str, base_rtt: Duration) -> Value {
         "hpcc" => json!({
             "additive_increase": "0.05 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
         }),
-        // 150 Mb/s at 25 Gb/s.
+        // The simulator of [powertcp22]: 150 Mb/s at 25 Gb/s. In the form of the paper, whose increase is the
+        // rate of a host divided by its flows, so little would take flows seconds to become fair.
         "powertcp" | "theta_powertcp" => json!({
-            "additive_increase": "0.6 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
+            "form": "simulator",
+            "additive_increase": "0.6 %",
+            "min_rate": min_rate,
+            "base_rtt": base_rtt.show(),
         }),
         // 10 000 bytes at 10 Gb/s in a network with a base RTT of 8 us ([homa18] §3.2: the bytes of an RTT).
         "homa" => json!({ "rtt_bytes": base_rtt.show() }),
+        // Lost packets are known only after a timeout, so that many are pulled at once: an RTT of them.
+        "ndp" => json!({ "request_pulls": scale.packets().max(100) }),
+        "phost" => phost(scale),
+        // uet-htsim: an RTO of 15 us and six times the transmission time of a queue of one BDP, which does
+        // not grow; UEC 1.0 §3.5.13 doubles it. An ACK or a pull for 16 KiB, but twice in an RTT at least:
+        // a window of less would wait for each ACK, and a queue could not hold what one pull permits.
+        "uet" => {
+            let rto = Duration::from_micros(100).max(Duration::from_micros(15) + base_rtt * 6);
+            let most = Bytes(16_384.min(bdp.0 / 2).max(packet.0));
+            json!({
+                "ack_bytes": most.show(),
+                "pull_bytes": most.show(),
+                "reliability": {
+                    "initial_rto": rto.show(), "min_rto": rto.show(), "max_rto": (rto * 16).show(),
+                },
+            })
+        }
         "swift" => json!({ (ABOVE_BASE_RTT): true }),
         _ => json!({}),
     }
+}
+
+/// Returns the parameters of pHost: those of [phost15]'s simulator, where an RTT takes 3.9 packet times.
+fn phost(scale: &Scale) -> Value {
+    let times = (scale.packets() as f64 / 3.9).max(1.0);
+    let tokens = (8.0 * times).ceil() as u64;
+    json!({
+        "free_tokens": tokens,
+        "short_flow": tokens,
+        "window": tokens,
+        "resend_timeout": (9.0 * times).ceil(),
+        "window_timeout": (25.0 * times).ceil(),
+    })
 }

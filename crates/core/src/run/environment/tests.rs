@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::base::run_control::RunControl;
 use crate::run::scenario::Scenario;
 
 const NAMED: [&str; 3] = ["internet", "lossy_datacentre", "lossless_datacentre"];
@@ -342,5 +343,50 @@ fn queues_have_a_limit() {
                 "{kind} in {environment}"
             );
         }
+    }
+}
+
+/// Returns the FCTs in seconds of the flows of a scenario.
+fn fcts(scenario: &Value) -> Vec<f64> {
+    let scenario = Scenario::parse(&scenario.to_string()).unwrap();
+    scenario.run_on(1, &RunControl::default()).unwrap().flows.fct_s
+}
+
+#[test]
+fn a_flow_alone_fills_its_path_at_any_rate_and_distance() {
+    for (gbps, delay) in [(10, "1 us"), (25, "2 us"), (100, "30 us")] {
+        let flow = json!({ "source": 0, "target": 1, "size": "20 MB" });
+        for transport in [
+            json!("ndp"),
+            json!("phost"),
+            json!("homa"),
+            json!("uet"),
+            json!({ "kind": "uet", "control": "rccc" }),
+            json!({ "kind": "uet", "control": "both" }),
+            json!({ "kind": "uet", "trimming": false }),
+        ] {
+            let scenario = json!({
+                "topology": { "kind": "star", "hosts": 2, "rate": format!("{gbps} Gbps"), "delay": delay },
+                "transport": transport,
+                "workload": { "kind": "flows", "flows": [flow] },
+            });
+            let times = fcts(&scenario)[0] / (8.0 * 20e6 / (1e9 * f64::from(gbps)));
+            assert!(times < 1.2, "{transport} at {gbps} Gb/s and {delay}: {times}");
+        }
+    }
+}
+
+#[test]
+fn powertcp_is_fair_to_flows_that_start_together() {
+    for kind in ["powertcp", "theta_powertcp"] {
+        let flow = |source: u32| json!({ "source": source, "target": 0, "size": "10 MB" });
+        let scenario = json!({
+            "topology": { "kind": "star", "hosts": 9, "rate": "100 Gbps", "delay": "5 us" },
+            "transport": kind,
+            "workload": { "kind": "flows", "flows": (1..9).map(flow).collect::<Vec<_>>() },
+        });
+        let mut times = fcts(&scenario);
+        times.sort_by(f64::total_cmp);
+        assert!(times[7] < 1.1 * times[0], "{kind}: {times:?}");
     }
 }

@@ -129,7 +129,15 @@ impl Transport for Config {
 
     /// Timeouts follow from queues that trim, at any environment.
     fn own_reliability(&self) -> &'static [&'static str] {
-        &["recovery", "duplicate_acks", "initial_rto", "min_rto", "timer_granularity", "timer_tick"]
+        &[
+            "recovery",
+            "duplicate_acks",
+            "initial_rto",
+            "min_rto",
+            "max_rto",
+            "timer_granularity",
+            "timer_tick",
+        ]
     }
 
     fn needs_own_connection(&self) -> bool {
