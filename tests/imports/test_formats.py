@@ -23,10 +23,16 @@ SAMPLES = {
     "hpcc-flows": [FLOWS, "2\n7 0 2 3 100 5000 0.5\n"],
     "htsim-topology": [TWO_TIERS, THREE_TIERS],
     "htsim-matrix": [MATRIX],
-    "sizes": ["200\n100 0.5\n300 1\n", "40 0\n40 50\n200 100\n", THREE_COLUMNS],
+    "sizes": [
+        "200\n100 0.5\n300 1\n",
+        "40 0\n40 50\n200 100\n",
+        "1 0\n2 0.5\n3 0.9\n100 1\n",
+        "1500 1\n",
+        THREE_COLUMNS,
+    ],
     "mahimahi": ["0\n0\n2\n5\n", "3\n"],
     "goal": [RING],
-    "pensieve": [PENSIEVE, "0 0.5\n1 0.25\n"],
+    "pensieve": [PENSIEVE, "0 0.5\n1 0.25\n", "0.0 1\n1.0 1\n2.0 1\n", "0 5\n"],
 }
 
 
@@ -37,6 +43,30 @@ def test_a_file_is_recognised_by_its_content(name: str, text: str, tmp_path: Pat
     path = tmp_path / "file"
     path.write_text(text, encoding="utf-8")
     assert formats.recognised(Document.read(path)).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("0 0\n100 50\n1000 90\n10000 99.99\n", "(line 4: the last cumulative value must be 1"),
+        ("0 0\n100 0.5\n1000 0.4\n10000 1\n", "(line 3: sizes and cumulative values must not"),
+        ("1 0\n2 0.5\n3 0.4\n5 1\n", "(line 3: sizes and cumulative values must not fall"),
+        ("0 0\n100 0.5\n10000 1.0001\n", "(line 3: the last cumulative value must be 1 or 100"),
+        ("0.1 100\n0.5 1000\n1 10000\n", "(line 2: expected `size cumulative`"),
+        ("0 0.2\n1 0.5\n2 1\n", "(the mean size must be 1 B or more, not 0.9 bytes)"),
+        ("0 0.2\n5 0.5\n10 1\n", "sizes and cumulative values or seconds and Mb/s:"),
+        ("0 4500\n1000 2250\n2000 1500\n", "(line 1: expected `size cumulative`"),
+        ("0 4.5\n2 2\n1 3\n", "seconds and Mb/s (line 3: times must ascend"),
+    ],
+)
+def test_two_columns_with_two_readings_need_their_format(
+    text: str, problem: str, convert: Convert
+) -> None:
+    with pytest.raises(sojourn.ScenarioError) as error:
+        convert({"table": text})
+    assert "table: two columns of numbers may be sizes and cumulative values" in str(error.value)
+    assert problem in str(error.value)
+    assert str(error.value).endswith("give --as sizes or --as pensieve")
 
 
 def test_a_file_of_another_shape_gives_the_shapes_of_all_formats(convert: Convert) -> None:

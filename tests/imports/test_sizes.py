@@ -80,6 +80,7 @@ def test_rows_that_homa_never_draws_are_skipped(convert: Convert) -> None:
         ("10 0\n20 0.9\n", "s.txt:2: the last cumulative value must be 1 or 100, not 0.9"),
         ("10 0\n20\n", "s.txt:2: expected `size cumulative` up to 1 or 100"),
         ("10 0\nten 1\n", "s.txt:2: expected `size cumulative` up to 1 or 100"),
+        ("0 0\n1 1\n", "s.txt: the mean size must be 1 B or more, not 0.5 bytes"),
         ("-1 0\n10 1\n", "s.txt:1: expected `size cumulative` up to 1 or 100"),
     ],
 )

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
-from sojourn.imports import goal, hpcc, htsim, sizes, traces
+from sojourn.imports import goal, hpcc, htsim, pairs, sizes, traces
 from sojourn.imports.document import Document
 from sojourn.imports.parts import Options, Part
 
@@ -57,5 +58,21 @@ def recognised(document: Document) -> Format:
     for known in FORMATS:
         if known.matches(document):
             return known
+    if pairs.is_ambiguous(document):
+        readings = (("sizes", "sizes and cumulative values"), ("pensieve", "seconds and Mb/s"))
+        either = " or ".join(_reading(document, named(name), words) for name, words in readings)
+        raise document.error(
+            f"two columns of numbers may be {either}: give --as sizes or --as pensieve"
+        )
     shapes = "; ".join(f"{known.name}: {known.shape}" for known in FORMATS)
     raise document.error(f"format not recognised; expected one of {shapes}")
+
+
+def _reading(document: Document, known: Format, columns: str) -> str:
+    """Return a possible meaning of the columns, with the error of its reader in parentheses."""
+    try:
+        known.read(document, Options(unit="bytes"))
+    except FileError as error:
+        line = str(error).removeprefix(f"{document.path}:").strip()
+        return f"{columns} ({'line ' if line[:1].isdigit() else ''}{line})"
+    return columns

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from sojourn.base.units import count, format_size
+from sojourn.imports import pairs
 from sojourn.imports.document import Document, Line, number
 from sojourn.imports.parts import Options, Sizes
 
@@ -25,7 +26,7 @@ Row = tuple[Line, Fraction, Fraction]
 
 
 def is_sizes(document: Document) -> bool:
-    """Return true for two columns up to 1 or 100, and for three columns."""
+    """Return true for three columns, and for two that can only be sizes and shares."""
     start = 1 if _first_number(document) is not None or _column_unit(document.lines[0]) else 0
     rows = document.lines[start:]
     widths = {len(row.words) for row in rows}
@@ -33,10 +34,7 @@ def is_sizes(document: Document) -> bool:
         return False
     if start or widths == {3}:
         return number(rows[0].words[0]) is not None
-    numbers = [number(row.words[-1]) for row in rows]
-    shares = [share for share in numbers if share is not None]
-    is_rising = len(shares) == len(rows) and shares == sorted(shares)
-    return is_rising and (shares[-1] in (1, 100) or shares[-1] < 1)
+    return pairs.are_sizes(pairs.of(rows))
 
 
 def _first_number(document: Document) -> Fraction | None:
@@ -70,6 +68,8 @@ def read(document: Document, options: Options) -> Sizes:
     columns = len(rows[0].words)
     packet = HOMA_PACKET if stated is not None else NS2_PACKET
     unit = _unit(document, options, named, columns, (mean, packet))
+    if mean * (packet if unit == "packets" else 1) < 1:
+        raise document.error(f"the mean size must be 1 B or more, not {float(mean):g} {unit}")
     notes = [
         f"{count(len(rows), 'row')}, sizes in {unit}; mean {_mean(mean, unit, packet)}, "
         f"largest {_mean(points[-1][1], unit, packet)}"
@@ -146,14 +146,13 @@ def _check(document: Document, points: list[Row]) -> None:
 
 
 def _linear_mean(points: list[Row]) -> Fraction:
-    pairs = pairwise(points)
-    parts = ((b[2] - a[2]) * (a[1] + b[1]) / 2 for a, b in pairs)
+    parts = ((b[2] - a[2]) * (a[1] + b[1]) / 2 for a, b in pairwise(points))
     return points[0][2] * points[0][1] + sum(parts, Fraction(0))
 
 
 def _step_mean(points: list[Row]) -> Fraction:
-    pairs = pairwise(points)
-    return points[0][2] * points[0][1] + sum(((b[2] - a[2]) * b[1] for a, b in pairs), Fraction(0))
+    parts = ((b[2] - a[2]) * b[1] for a, b in pairwise(points))
+    return points[0][2] * points[0][1] + sum(parts, Fraction(0))
 
 
 def _table(points: list[Row], unit: str, is_step: bool) -> str:

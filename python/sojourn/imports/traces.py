@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from sojourn.base.units import count
+from sojourn.imports import pairs
 from sojourn.imports.document import Document, number, whole
 from sojourn.imports.parts import Options, Rates
 from sojourn.imports.quantities import seconds
@@ -29,9 +30,8 @@ def is_mahimahi(document: Document) -> bool:
 
 
 def is_pensieve(document: Document) -> bool:
-    """Return true if the first lines have two numbers each."""
-    rows = document.lines[:3]
-    return all(len(row.words) == 2 and None not in map(number, row.words) for row in rows)
+    """Return true for two columns of numbers that can only be seconds and rates."""
+    return pairs.are_rates(pairs.of(document.lines))
 
 
 def read_mahimahi(document: Document, _options: Options) -> Rates:

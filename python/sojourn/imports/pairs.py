@@ -1,0 +1,80 @@
+"""Two columns of numbers: sizes and cumulative values, or seconds and rates.
+
+A file is recognised only if one of the readings fits and the other does not.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from statistics import median_low
+
+from sojourn.imports.document import Document, Line, number
+
+Pair = tuple[Fraction, Fraction]
+
+LONGEST_STEP_S = 60
+"""Largest median of the steps of a rate trace."""
+
+SHORTEST_STEP_BYTES = 10
+"""Steps from 0 on that all are at most this long may be seconds."""
+
+TOLERANCE = Fraction(1, 100)
+"""Relative distance from 1 or 100 at which a last rate may be a damaged cumulative value."""
+
+
+def of(lines: Sequence[Line]) -> list[Pair]:
+    """Return the lines of two numbers; nothing if one of the first lines is of another shape."""
+    if not all(map(_pair, lines[:3])):
+        return []
+    return [pair for line in lines if (pair := _pair(line))]
+
+
+def is_ambiguous(document: Document) -> bool:
+    """Return true if the first lines have two numbers each, and no single reading fits."""
+    pairs = of(document.lines)
+    return bool(pairs) and not are_sizes(pairs) and not are_rates(pairs)
+
+
+def are_sizes(pairs: Sequence[Pair]) -> bool:
+    """Return true for whole sizes and shares that never fall, and rise to 1 or 100."""
+    if not pairs:
+        return False
+    sizes, shares = _columns(pairs)
+    if len(pairs) == 1:
+        return sizes[0] > 0 and shares[0] in (1, 100)
+    is_whole = all(size >= 0 and size.denominator == 1 for size in sizes)
+    is_rising = min(_steps(sizes)) >= 0 and min(_steps(shares)) >= 0
+    may_be_seconds = sizes[0] == 0 and max(_steps(sizes)) <= SHORTEST_STEP_BYTES
+    is_share = 0 <= shares[0] < shares[-1] and shares[-1] in (1, 100)
+    return is_whole and is_rising and is_share and not may_be_seconds
+
+
+def are_rates(pairs: Sequence[Pair]) -> bool:
+    """Return true for times with short steps and rates that are constant or fall at a row."""
+    if not pairs:
+        return False
+    times, rates = _columns(pairs)
+    if len(pairs) == 1:
+        return times[0] == 0
+    is_ascending = min(_steps(times)) > 0 and median_low(_steps(times)) <= LONGEST_STEP_S
+    falls, rises = min(_steps(rates)) < 0, max(_steps(rates)) > 0
+    is_near = any(abs(rates[-1] - top) <= TOLERANCE * top for top in (1, 100))
+    is_share = rises and rates[0] == min(rates) and rates[-1] == max(rates) and is_near
+    return is_ascending and (falls or not rises) and not is_share
+
+
+def _pair(line: Line) -> Pair | None:
+    values = [number(word) for word in line.words]
+    match values:
+        case [Fraction() as first, Fraction() as second]:
+            return first, second
+        case _:
+            return None
+
+
+def _columns(pairs: Sequence[Pair]) -> tuple[list[Fraction], list[Fraction]]:
+    return [first for first, _ in pairs], [second for _, second in pairs]
+
+
+def _steps(values: Sequence[Fraction]) -> list[Fraction]:
+    return [after - before for before, after in pairwise(values)]
