@@ -68,6 +68,23 @@ def test_headers_of_three_four_and_six_fields(convert: Convert) -> None:
     assert "2 hosts without a link left out, such as h2" in "\n".join(imported.lines)
 
 
+def test_hosts_keep_their_numbers(convert: Convert, tmp_path: Path) -> None:
+    topology = "5 1 4\n4\n3 4 25Gbps 1us 0\n2 4 25Gbps 1us 0\n1 4 25Gbps 1us 0\n0 4 100Gbps 1us 0\n"
+    imported = convert({"topology.txt": topology, "flow.txt": "1\n0 1 3 100 1000000 0\n"})
+    flows = sojourn.run(sojourn.read(write(imported, tmp_path))).flows
+    assert flows.select("source", "target").rows() == [(0, 1)]
+    assert "results number" not in "\n".join(imported.lines)
+
+
+def test_new_numbers_of_hosts_are_stated(convert: Convert) -> None:
+    topology = "5 2 4\n0 1\n2 0 25Gbps 1us 0\n3 0 25Gbps 1us 0\n4 1 25Gbps 1us 0\n"
+    imported = convert({"topology.txt": topology + "0 1 100Gbps 1us 0\n"})
+    assert imported.lines[-2] == (
+        "results number the hosts 2, 3, 4 as 0, 1, 2; names, such as h2, keep the numbers of the "
+        "file"
+    )
+
+
 def test_error_rates_priorities_and_other_columns(convert: Convert) -> None:
     topology = TOPOLOGY.replace("2us 0\n", "2us 0.001\n")
     # Parsimon's flows have a number before; the later flow comes first.

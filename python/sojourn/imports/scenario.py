@@ -158,6 +158,7 @@ class _Builder:
     def _topology(self) -> str:
         if self.network:
             self.texts["topology.csv"] = _links(self.network)
+            self.notes += _renumbering(self.network)
             names = ", ".join(f'"{host}"' for host in _listed_hosts(self.network))
             listed = f", hosts = [{names}]" if names else ""
             return f'{{ kind = "graph", file = "topology.csv"{listed} }}'
@@ -252,11 +253,24 @@ def _links(network: Network) -> str:
 
 
 def _listed_hosts(network: Network) -> list[str]:
-    """Return the hosts to list: none if the nodes with exactly one link are the hosts."""
+    """Return the hosts to list: none if these are the nodes with one link, in order of use."""
     degrees: dict[str, int] = {}
     for cable in network.cables:
         for end in cable.ends:
             degrees[end] = degrees.get(end, 0) + 1
     hosts = list(network.hosts.values())
-    lone = {node for node, degree in degrees.items() if degree == 1}
-    return [] if lone == set(hosts) else hosts
+    lone = [node for node, degree in degrees.items() if degree == 1]
+    return [] if lone == hosts else hosts
+
+
+def _renumbering(network: Network) -> list[str]:
+    """Return a note on hosts whose numbers in results differ from those of the file."""
+    numbers = list(network.hosts)
+    if numbers == list(range(len(numbers))):
+        return []
+    shown = [", ".join(map(str, some[:4])) for some in (numbers, range(len(numbers)))]
+    more = ", …" if len(numbers) > 4 else ""
+    return [
+        f"results number the hosts {shown[0]}{more} as {shown[1]}{more}; names, such as "
+        f"{network.hosts[numbers[0]]}, keep the numbers of the file"
+    ]
