@@ -66,6 +66,22 @@ def test_an_imported_schedule_runs(convert: Convert, tmp_path: Path) -> None:
     assert result.summary["counts"]["finished"] == 6
 
 
+def test_the_time_limit_includes_computations_between_flows(
+    convert: Convert, tmp_path: Path
+) -> None:
+    # Computations of 12 s, 20 s and 12 s, each before the next message.
+    text = (
+        "num_ranks 2\nrank 0 {\nc1: calc 12000000000\ns1: send 8b to 1\ns1 requires c1\n"
+        "r: recv 8b from 1\nc2: calc 12000000000\nc2 requires r\ns2: send 8b to 1\n"
+        "s2 requires c2\n}\nrank 1 {\nr: recv 8b from 0\nc: calc 20000000000\nc requires r\n"
+        "s: send 8b to 0\ns requires c\nrecv 8b from 0\n}\n"
+    )
+    imported = convert({"long.goal": text})
+    assert 'time_limit = "54 s"' in imported.texts["scenario.toml"]
+    result = sojourn.run(write(imported, tmp_path))
+    assert result.summary["counts"]["finished"] == 3
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

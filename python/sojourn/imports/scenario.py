@@ -151,7 +151,7 @@ class _Builder:
         if self.rates:
             fields["rate_traces"] = self._rate_traces()
         if self.flows:
-            last = max(flow.start for flow in self.flows.flows)
+            last = max(_earliest_starts(self.flows.flows))
             fields["time_limit"] = f'"{-(-last // 10**12) + LAST_FLOW_SECONDS} s"'
         return fields, self.texts, self.notes
 
@@ -222,6 +222,16 @@ class _Builder:
             quoted = link.replace("\\", "\\\\").replace('"', '\\"')
             entries.append(f'{{ link = "{_printable(quoted)}", file = "{file}" }}')
         return f"[{', '.join(entries)}]"
+
+
+def _earliest_starts(flows: Sequence[Flow]) -> list[int]:
+    """Return starts in picoseconds as if all flows took no time; causes precede their effects."""
+    starts: list[int] = []
+    for flow in flows:
+        delays = flow.delays or (0,) * len(flow.after)
+        after = [starts[cause] + delay for cause, delay in zip(flow.after, delays, strict=True)]
+        starts.append(max([flow.start, flow.earliest, *after]))
+    return starts
 
 
 def _after(flow: Flow) -> Iterator[str]:
