@@ -1,11 +1,13 @@
 """Import of flow size distributions."""
 
+import re
 import statistics
+from pathlib import Path
 
 import pytest
 
 import sojourn
-from imports.conftest import Convert
+from imports.conftest import Convert, write
 from sojourn.runs.results import flow_table
 from sojourn.scenario import encoding
 
@@ -71,6 +73,22 @@ def test_rows_that_homa_never_draws_are_skipped(convert: Convert) -> None:
     assert "homa.txt: 1 row below an earlier cumulative value, never drawn" in lines
     wrong = convert({"homa.txt": "9000\n100 0.5\n300 1\n"}).lines
     assert "homa.txt: the first line states a mean of 9000, unlike the table" in wrong
+
+
+def test_the_time_limit_leaves_time_for_all_flows(convert: Convert, tmp_path: Path) -> None:
+    imported = convert({"sizes.txt": "0 0\n20000000 1\n"})
+    # 1000 flows of 10 MB at a load of 0.3 take 26.7 s at 10 Gb/s, with a deviation of 3 %.
+    (line,) = [line for line in imported.lines if line.startswith("the flows arrive")]
+    assert re.fullmatch(r"the flows arrive within 2[5-9](\.\d)? s; the time limit is 6\d s", line)
+    for seed in (1, 2, 3):
+        scenario = sojourn.read(write(imported, tmp_path)) | {"seed": seed}
+        assert len(flow_table(encoding.trace(scenario))) == 1000
+    # The same in a network and on a link whose rate is that of a trace.
+    topology = "3 1 2\n2\n0 2 1Mbps 1us 0\n1 2 1Mbps 1us 0\n"
+    for files in ({"topology.txt": topology}, {"rates": "0 1\n1 0.5\n2 0.7\n"}):
+        imported = convert({**files, "sizes.txt": "0 0\n20000 1\n"})
+        scenario = sojourn.read(write(imported, tmp_path))
+        assert len(flow_table(encoding.trace(scenario))) == 1000
 
 
 @pytest.mark.parametrize(

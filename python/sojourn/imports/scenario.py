@@ -1,5 +1,6 @@
 """Scenario of imported parts, in the documented formats, with all assumptions as comments."""
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ LINKS = ("left->right", "right->left")
 
 LAST_FLOW_SECONDS = 10
 """Time limit after the start of the last flow."""
+
+MAX_SECONDS = 9 * 10**6
+"""Time limit that a scenario can have."""
 
 PERMUTATION = '{ kind = "permutation", size = "1 MB" }'
 
@@ -76,7 +80,14 @@ def convert(
         chosen = formats.named(names[number]) if names else formats.recognised(document)
         part = chosen.read(document, options or Options())
         sources.append(Source(_printable(path.name), chosen.name, part))
-    fields, texts, notes = _Builder(sources, links).build()
+    builder = _Builder(sources, links)
+    fields, texts, notes = builder.build()
+    if builder.sizes:
+        # Other seeds have other starts, and the last flows need time to end.
+        last = _last_arrival(fields, texts)
+        limit = min(math.ceil(2 * last) + LAST_FLOW_SECONDS, MAX_SECONDS)
+        fields["time_limit"] = f'"{limit} s"'
+        notes.append(f"the flows arrive within {last:.3g} s; the time limit is {limit} s")
     # Files of one tool share notes on facts that they do not contain.
     by_note = {note: source.name for source in reversed(sources) for note in source.part.notes}
     notes = [
@@ -87,10 +98,21 @@ def convert(
     ] + notes
     names_of = ", ".join(f"{source.name} ({source.format})" for source in sources)
     comments = [f"Made by `sojourn import` of {names_of}.", *notes]
-    body = "".join(f"{name} = {value}\n" for name, value in fields.items())
+    body = _toml(fields)
     texts[SCENARIO] = "".join(f"# {line}\n" for line in comments) + "\n" + body
     encoding.check(_with_texts(tomllib.loads(body), texts))
     return Imported(texts, notes)
+
+
+def _toml(fields: Mapping[str, str]) -> str:
+    return "".join(f"{name} = {value}\n" for name, value in fields.items())
+
+
+def _last_arrival(fields: Mapping[str, str], texts: Mapping[str, str]) -> float:
+    """Return the start of the last flow in seconds."""
+    endless = _toml({**fields, "time_limit": f'"{MAX_SECONDS} s"'})
+    columns = encoding.trace(_with_texts(tomllib.loads(endless), texts))
+    return float(max(columns["flows"]["start_s"], default=0))
 
 
 def _printable(name: str) -> str:
