@@ -55,6 +55,16 @@ def test_rows_of_seconds_and_rates_hold_after_or_before_their_time(convert: Conv
 
 
 @pytest.mark.parametrize(
+    ("text", "limit"),
+    [("0 2\n3 1\n", 60), ("0 2\n30 1\n299.5 2\n", 300), ("0 2\n30 1\n60 2\n9000 2\n", 3600)],
+)
+def test_the_time_limit_follows_from_the_trace(text: str, limit: int, convert: Convert) -> None:
+    imported = convert({"short": "1\n", "long": text})
+    assert f'time_limit = "{limit} s"' in imported.texts["scenario.toml"]
+    assert f"no flows were imported; one long-lived flow, for {limit} s" in imported.lines
+
+
+@pytest.mark.parametrize(
     ("text", "kind", "expected"),
     [
         ("0\n0\n", "mahimahi", "t: the last line ends the trace, and must be above 0"),

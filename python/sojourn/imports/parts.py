@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 NO_SETTINGS: Mapping[str, str] = {}
 
@@ -88,6 +89,7 @@ class Rates:
         text: the trace, in a format of `rate_traces`.
         suffix: end of the file's name.
         notes: sentences on the content and on every assumption.
+        lasts: duration of the trace in seconds; 0 if it repeats.
 
     """
 
@@ -95,6 +97,7 @@ class Rates:
     suffix: str
     notes: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
+    lasts: Fraction = Fraction(0)
 
 
 Part = Network | Flows | Sizes | Rates

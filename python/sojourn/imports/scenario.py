@@ -4,6 +4,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,12 @@ LINKS = ("left->right", "right->left")
 
 LAST_FLOW_SECONDS = 10
 """Time limit after the start of the last flow."""
+
+TRACE_SECONDS = 60
+"""Time limit of a run of rate traces that are shorter, or repeat."""
+
+HOUR = 3600
+"""Time limit of a run of longer rate traces."""
 
 MAX_SECONDS = 9 * 10**6
 """Time limit that a scenario can have."""
@@ -86,6 +93,7 @@ def convert(
         # Other seeds have other starts, and the last flows need time to end.
         last = _last_arrival(fields, texts)
         limit = min(math.ceil(2 * last) + LAST_FLOW_SECONDS, MAX_SECONDS)
+        limit = max(limit, builder.rates_limit())
         fields["time_limit"] = f'"{limit} s"'
         notes.append(f"the flows arrive within {last:.3g} s; the time limit is {limit} s")
     # Files of one tool share notes on facts that they do not contain.
@@ -172,6 +180,8 @@ class _Builder:
         fields |= {"topology": self._topology(), "workload": self._workload()}
         if self.rates:
             fields["rate_traces"] = self._rate_traces()
+        if self.rates:
+            fields["time_limit"] = f'"{self.rates_limit()} s"'
         if self.flows:
             last = max(_earliest_starts(self.flows.flows))
             fields["time_limit"] = f'"{-(-last // 10**12) + LAST_FLOW_SECONDS} s"'
@@ -209,7 +219,8 @@ class _Builder:
         if self.network and not self.rates:
             self.notes.append("no flows were imported; each host sends 1 MB to another")
             return PERMUTATION
-        self.notes.append("no flows were imported; one long-lived flow")
+        limit = self.rates_limit()
+        self.notes.append(f"no flows were imported; one long-lived flow, for {limit} s")
         return '{ kind = "long_lived", flows = 1 }'
 
     def _flow_rows(self, flows: Flows) -> str:
@@ -235,6 +246,11 @@ class _Builder:
             name = self._name(Network)
             raise ScenarioError(f"{self._name(Flows)}: {host} is not a host of {name}")
         return self.network.hosts[host]
+
+    def rates_limit(self) -> int:
+        """Return the time limit in seconds that rate traces need; 0 without them."""
+        longest = max((rates.lasts for rates in self.rates), default=Fraction(0))
+        return min(max(math.ceil(longest), TRACE_SECONDS), HOUR) if self.rates else 0
 
     def _rate_traces(self) -> str:
         entries = []

@@ -19,7 +19,6 @@ MAX_RATE = 10**9
 SETTINGS = {
     "transport": '"cubic"',
     "packet": '{ payload = "1460 B", header = "40 B" }',
-    "time_limit": '"60 s"',
 }
 
 
@@ -98,4 +97,4 @@ def read_pensieve(document: Document, options: Options) -> Rates:
         f"each rate holds {hold}",
         "the last rate holds until the end of a run: the trace does not repeat",
     )
-    return Rates("\n".join(table) + "\n", ".csv", notes, SETTINGS)
+    return Rates("\n".join(table) + "\n", ".csv", notes, SETTINGS, lasts)
