@@ -115,6 +115,17 @@ def test_the_examples_of_the_documentation_are_recognised(convert: Convert) -> N
         assert f"({name})" in convert({"file": text}).texts["scenario.toml"]
 
 
+def test_options_that_no_file_uses_are_errors(convert: Convert) -> None:
+    for name, texts in SAMPLES.items():
+        if name not in ("sizes", "htsim-matrix"):
+            with pytest.raises(sojourn.ScenarioError, match=r"^--unit: no file of this import has"):
+                convert({"file": texts[0]}, unit="bytes")
+        if name != "pensieve":
+            with pytest.raises(sojourn.ScenarioError, match=r"^--rates-hold: no file of this"):
+                convert({"file": texts[0]}, rates_hold="after")
+    assert convert({"file": PENSIEVE}, rates_hold="after").texts
+
+
 PIECES = ["0", "-1", "1e99", "9" * 30, "nan", "inf", "->", "3->3", "\t", "\n", "1us", "25Gbps", "#"]
 
 
@@ -122,7 +133,7 @@ def test_damaged_files_give_a_scenario_or_one_line(tmp_path: Path, convert: Conv
     texts = [text for samples in SAMPLES.values() for text in samples]
     accepted = 0
     errors = set()
-    for seed in range(400):
+    for seed in range(600):
         generator = random.Random(seed)
         text = generator.choice(texts)
         for _ in range(generator.randint(1, 3)):
@@ -134,7 +145,7 @@ def test_damaged_files_give_a_scenario_or_one_line(tmp_path: Path, convert: Conv
             words[place] = piece
             text = "".join(words)
         try:
-            convert({"file": text}, unit=generator.choice([None, None, "bytes", "us"]))
+            convert({"file": text}, unit=generator.choice([None] * 4 + ["bytes", "us"]))
             accepted += 1
         except sojourn.ScenarioError as error:
             line = str(error)

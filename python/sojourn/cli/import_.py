@@ -40,12 +40,13 @@ def import_(
         ),
     ] = None,
     rates_hold: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="WHEN",
-            help="Whether rates of seconds and Mb/s hold after or before the time of their row.",
+            help="Whether rates of seconds and Mb/s hold after (default) or before the time of "
+            "their row.",
         ),
-    ] = "after",
+    ] = None,
 ) -> None:
     """Convert files of other tools to a scenario.
 
@@ -58,7 +59,7 @@ def import_(
     from sojourn.imports import scenario
     from sojourn.imports.parts import Options
 
-    if rates_hold not in ("after", "before"):
+    if rates_hold not in (None, "after", "before"):
         raise ScenarioError(f"--rates-hold: must be after or before, not {rates_hold}")
     options = Options(unit=unit, rates_hold=rates_hold)
     imported = scenario.convert(paths, names=formats or (), options=options, links=links or ())

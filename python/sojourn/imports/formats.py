@@ -20,6 +20,7 @@ class Format:
         shape: short description of the content.
         matches: returns true for a file that looks like this format; its reader finds errors.
         read: returns the part of a scenario.
+        options: options that its reader uses, by their name in `Options`.
 
     """
 
@@ -27,17 +28,20 @@ class Format:
     shape: str
     matches: Callable[[Document], bool]
     read: Callable[[Document, Options], Part]
+    options: tuple[str, ...] = ()
 
 
 FORMATS = (
     Format("htsim-topology", htsim.TOPOLOGY_SHAPE, htsim.is_topology, htsim.read_topology),
-    Format("htsim-matrix", htsim.MATRIX_SHAPE, htsim.is_matrix, htsim.read_matrix),
+    Format("htsim-matrix", htsim.MATRIX_SHAPE, htsim.is_matrix, htsim.read_matrix, ("unit",)),
     Format("hpcc-topology", hpcc.TOPOLOGY_SHAPE, hpcc.is_topology, hpcc.read_topology),
     Format("hpcc-flows", hpcc.FLOWS_SHAPE, hpcc.is_flows, hpcc.read_flows),
     Format("mahimahi", traces.MAHIMAHI_SHAPE, traces.is_mahimahi, traces.read_mahimahi),
-    Format("sizes", sizes.SHAPE, sizes.is_sizes, sizes.read),
+    Format("sizes", sizes.SHAPE, sizes.is_sizes, sizes.read, ("unit",)),
     Format("goal", goal.SHAPE, goal.is_goal, goal.read),
-    Format("pensieve", traces.PENSIEVE_SHAPE, traces.is_pensieve, traces.read_pensieve),
+    Format(
+        "pensieve", traces.PENSIEVE_SHAPE, traces.is_pensieve, traces.read_pensieve, ("rates_hold",)
+    ),
 )
 """Formats in the order in which they are tried."""
 

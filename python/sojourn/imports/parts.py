@@ -109,12 +109,12 @@ class Options:
 
     Attributes:
         unit: unit of sizes (`bytes`, `packets`) or of starts in a connection matrix (`ps`, `us`).
-        rates_hold: `after` or `before` the time of their row.
+        rates_hold: `after` (the default) or `before` the time of their row.
 
     """
 
     unit: str | None = None
-    rates_hold: str = "after"
+    rates_hold: str | None = None
 
 
 def by_priority(flows: list[Flow]) -> tuple[list[Flow], str]:

@@ -81,12 +81,22 @@ def convert(
     """
     if names and len(names) != len(paths):
         raise ScenarioError(f"--as: {len(names)} formats, but {len(paths)} files")
+    options = options or Options()
     sources = []
+    used: set[str] = set()
     for number, path in enumerate(paths):
         document = Document.read(path)
         chosen = formats.named(names[number]) if names else formats.recognised(document)
-        part = chosen.read(document, options or Options())
+        used.update(chosen.options)
+        part = chosen.read(document, options)
         sources.append(Source(_printable(path.name), chosen.name, part))
+    if options.unit is not None and "unit" not in used:
+        raise ScenarioError(
+            "--unit: no file of this import has a unit to choose; only sizes (bytes, packets) and "
+            "connection matrices (ps, us) have"
+        )
+    if options.rates_hold is not None and "rates_hold" not in used:
+        raise ScenarioError("--rates-hold: no file of this import is a table of seconds and Mb/s")
     builder = _Builder(sources, links)
     fields, texts, notes = builder.build()
     if builder.sizes:
