@@ -27,6 +27,11 @@ def test_traces_of_mahimahi_set_both_directions(convert: Convert, tmp_path: Path
     assert 0.9 * 1.5e6 < sent[-1] - sent[-2] <= 1.5e6 + 1500
 
 
+@pytest.mark.parametrize("text", ["1.0\n2.0\n", "1,\n2,\n", "+1\n2e0\n", "# ms\n\n 1\n2"])
+def test_traces_of_mahimahi_have_plain_integers(text: str, convert: Convert) -> None:
+    assert convert({"up": text}).texts["rates.trace"] == "1\n2\n"
+
+
 def test_a_trace_can_set_any_link_of_a_topology(convert: Convert) -> None:
     topology = "3 1 2\n2\n0 2 25Gbps 1us 0\n1 2 25Gbps 1us 0\n"
     files = {"topology.txt": topology, "down": "1\n"}

@@ -34,22 +34,24 @@ def is_pensieve(document: Document) -> bool:
 
 
 def read_mahimahi(document: Document, _options: Options) -> Rates:
-    """Check a trace of Mahimahi, which scenarios have as it is."""
+    """Read a trace of Mahimahi, which scenarios have with plain integers."""
     last = 0
+    times: list[str] = []
     for row in document.lines:
         time = whole(row.words[0]) if len(row.words) == 1 else None
         if time is None or time < last:
             raise row.expected(MAHIMAHI_SHAPE)
         last = time
+        times.append(f"{time}\n")
     if last == 0:
         raise document.error("the last line ends the trace, and must be above 0")
-    packets = len(document.lines)
+    packets = len(times)
     mean = Fraction(packets * 1500 * 8, last * 1000)
     notes = (
         f"{count(packets, 'packet')} of 1500 B in {last / 1000:g} s, which repeats; "
         f"mean {float(mean):.4g} Mb/s",
     )
-    return Rates(document.text, ".trace", notes, SETTINGS)
+    return Rates("".join(times), ".trace", notes, SETTINGS)
 
 
 def read_pensieve(document: Document, options: Options) -> Rates:
