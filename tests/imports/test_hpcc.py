@@ -76,6 +76,20 @@ def test_hosts_keep_their_numbers(convert: Convert, tmp_path: Path) -> None:
     assert "results number" not in "\n".join(imported.lines)
 
 
+def test_the_summary_states_rates_and_delays(convert: Convert) -> None:
+    imported = convert({"topology.txt": TOPOLOGY})
+    assert "topology.txt: rates 10 Gbps to 20 Gbps, delays 1 us to 2 us" in imported.lines
+    assert "warning" not in "\n".join(imported.lines)
+    misread = convert({"topology.txt": "3 1 2\n2\n0 2 25 1us 0\n1 2 25Gbps 1 0\n"}).lines
+    assert misread[1:4] == [
+        "topology.txt: rates 25 bps to 25 Gbps, delays 1 us to 1 s",
+        "topology.txt: warning: 1 cable has a rate below 1 Mbps, such as h0 to s2 with 25 bps; "
+        "numbers without a unit count bit/s and seconds",
+        "topology.txt: warning: 1 cable has a delay of 1 s or more, such as h1 to s2 with 1 s; "
+        "numbers without a unit count bit/s and seconds",
+    ]
+
+
 def test_new_numbers_of_hosts_are_stated(convert: Convert) -> None:
     topology = "5 2 4\n0 1\n2 0 25Gbps 1us 0\n3 0 25Gbps 1us 0\n4 1 25Gbps 1us 0\n"
     imported = convert({"topology.txt": topology + "0 1 100Gbps 1us 0\n"})

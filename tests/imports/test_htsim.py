@@ -75,6 +75,14 @@ def test_two_tiers_are_wired_as_in_htsim(convert: Convert) -> None:
     ]
 
 
+def test_the_summary_states_rates_delays_and_other_numbers_of_hosts(convert: Convert) -> None:
+    imported = convert({"fabric.topo": TWO_TIERS, "flows.cm": MATRIX})
+    assert "fabric.topo: rates 100 Gbps, delays 500 ns to 1300 ns" in imported.lines
+    assert "states" not in "\n".join(imported.lines)
+    imported = convert({"fabric.topo": TWO_TIERS, "flows.cm": MATRIX.replace("8", "32", 1)})
+    assert "flows.cm states 32 hosts, and fabric.topo has 8" in imported.lines
+
+
 def test_three_tiers_are_wired_as_in_htsim(convert: Convert) -> None:
     imported = convert({"fabric.topo": THREE_TIERS})
     rows = imported.texts["topology.csv"].splitlines()

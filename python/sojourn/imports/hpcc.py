@@ -6,7 +6,7 @@ Their readers take any white space for a separator, and only as many rows as the
 
 from sojourn.base.units import count
 from sojourn.imports.document import Document, Line, Words, number, whole
-from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority
+from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority, ranges
 from sojourn.imports.quantities import RATE, TIME, parse_rate, parse_time
 
 TOPOLOGY_SHAPE = (
@@ -94,6 +94,7 @@ def read_topology(document: Document, _options: Options) -> Network:
     hosts = {host: name for host, name in hosts.items() if name in linked}
     switches = count(switch_count + nvswitch_count, "switch", "switches")
     notes = [f"{count(len(hosts), 'host')}, {switches}, {count(link_count, 'cable')}"]
+    notes += ranges(cables, "; numbers without a unit count bit/s and seconds")
     if ignored:
         stated = f"{count(link_count, 'link')} of the header"
         notes.append(f"{count(ignored, 'line')} after the {stated} are ignored, as by HPCC")

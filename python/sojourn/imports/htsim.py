@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sojourn.base.units import count
 from sojourn.imports.document import Document, Line, number, whole
-from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority
+from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority, ranges
 
 MATRIX_SHAPE = (
     "`Nodes N`, `Connections N`, optionally `Triggers N`, and `source->target start T size BYTES` "
@@ -82,7 +82,7 @@ def read_matrix(document: Document, options: Options) -> Flows:
     if header.get("connections", len(flows)) != len(flows):
         notes.append(f"the header states {count(header['connections'], 'connection')}")
     notes += [note, PACKET_NOTE]
-    return Flows(tuple(flows), SETTINGS, tuple(filter(None, notes)))
+    return Flows(tuple(flows), SETTINGS, tuple(filter(None, notes)), header.get("nodes"))
 
 
 def _matrix_lines(
@@ -272,6 +272,7 @@ def read_topology(document: Document, _options: Options) -> Network:
     switches += "spine switches" if tree.tier_count == 2 else "aggregation switches"
     switches += f", {tree.aggs * tree.per_agg} core switches" if tree.tier_count == 3 else ""
     notes = [f"{count(tree.nodes, 'host')}, {switches}, {count(len(cables), 'cable')}"]
+    notes += ranges(cables)
     if any(table.get("switch_latency_ns") for table in tiers.values()):
         notes.append("the latency of a switch is part of the delay of the links that leave it")
     if any(key.startswith("queue") for table in tiers.values() for key in table):

@@ -1,8 +1,11 @@
 """Parts of a scenario that files of other tools become."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+
+from sojourn.base.units import count
+from sojourn.imports.quantities import format_rate, format_time
 
 NO_SETTINGS: Mapping[str, str] = {}
 
@@ -57,11 +60,12 @@ class Flow:
 
 @dataclass(frozen=True)
 class Flows:
-    """List of flows, in order of start."""
+    """List of flows, in order of start; `hosts` is the number of hosts that the file states."""
 
     flows: tuple[Flow, ...]
     settings: Mapping[str, str]
     notes: tuple[str, ...]
+    hosts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,37 @@ class Options:
 
     unit: str | None = None
     rates_hold: str | None = None
+
+
+SLOW_BPS = 10**6
+"""Rate below which a unit may have been misread."""
+
+LONG_PS = 10**12
+"""Delay from which on a unit may have been misread."""
+
+
+def ranges(cables: Sequence[Cable], units: str = "") -> Iterator[str]:
+    """Yield the ranges of rates and delays, and warnings of odd ones that state the units."""
+    if not cables:
+        return
+    rates = [cable.rate for cable in cables]
+    delays = [max(cable.delay, cable.reverse_delay) for cable in cables]
+    least = min(min(cable.delay, cable.reverse_delay) for cable in cables)
+    spans = (map(format_rate, (min(rates), max(rates))), map(format_time, (least, max(delays))))
+    shown = (" to ".join(dict.fromkeys(span)) for span in spans)
+    yield "rates {}, delays {}".format(*shown)
+    slow = [(cable, format_rate(cable.rate)) for cable in cables if cable.rate < SLOW_BPS]
+    long = [
+        (cable, format_time(delay))
+        for cable, delay in zip(cables, delays, strict=True)
+        if delay >= LONG_PS
+    ]
+    for odd, what in ((slow, "a rate below 1 Mbps"), (long, "a delay of 1 s or more")):
+        if odd:
+            cable, value = odd[0]
+            place = f"{cable.ends[0]} to {cable.ends[1]} with {value}"
+            number = count(len(odd), "cable has", "cables have")
+            yield f"warning: {number} {what}, such as {place}{units}"
 
 
 def by_priority(flows: list[Flow]) -> tuple[list[Flow], str]:

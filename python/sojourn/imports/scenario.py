@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sojourn._core import ScenarioError
+from sojourn.base.units import count
 from sojourn.imports import formats
 from sojourn.imports.document import Document
 from sojourn.imports.parts import Flow, Flows, Network, Options, Part, Rates, Sizes
@@ -201,6 +202,12 @@ class _Builder:
         if self.network:
             self.texts["topology.csv"] = _links(self.network)
             self.notes += _renumbering(self.network)
+            stated = self.flows.hosts if self.flows else None
+            if stated not in (None, len(self.network.hosts)):
+                self.notes.append(
+                    f"{self._name(Flows)} states {count(stated or 0, 'host')}, and "
+                    f"{self._name(Network)} has {len(self.network.hosts)}"
+                )
             names = ", ".join(f'"{host}"' for host in _listed_hosts(self.network))
             listed = f", hosts = [{names}]" if names else ""
             return f'{{ kind = "graph", file = "topology.csv"{listed} }}'
