@@ -39,6 +39,10 @@ def test_three_columns_need_their_unit(convert: Convert) -> None:
     )
     # Sizes are rounded up to bytes.
     assert mean_bytes(convert, THREE_COLUMNS, unit="bytes") == pytest.approx(80.5, rel=0.02)
+    lines = convert({"sizes.tcl": THREE_COLUMNS}, unit="packets").lines
+    assert lines[1] == (
+        "sizes.tcl: the mean is that of the table, before rounding up to whole packets"
+    )
     # To packets: 0.5 * 40 + 0.5 * 120.5.
     in_packets = mean_bytes(convert, THREE_COLUMNS, unit="packets")
     assert in_packets == pytest.approx(80.25 * 1460, rel=0.02)

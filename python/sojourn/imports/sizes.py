@@ -74,6 +74,8 @@ def read(document: Document, options: Options) -> Sizes:
         f"{count(len(rows), 'row')}, sizes in {unit}; mean {_mean(mean, unit, packet)}, "
         f"largest {_mean(points[-1][1], unit, packet)}"
     ]
+    if unit == "packets":
+        notes.append("the mean is that of the table, before rounding up to whole packets")
     if options.unit is None and named is None:
         notes.append("the unit is an assumption; `--unit packets` if sizes count packets")
     if stated is not None:
