@@ -141,7 +141,17 @@ def test_error_rates_priorities_and_other_columns(convert: Convert) -> None:
             "error rate must be from 0 to 1, not `1.5`",
         ),
         ("\n".join(TOPOLOGY.split("\n")[:4]), FLOWS, "topology.txt: ends before link 3 of 5, `a b"),
-        (TOPOLOGY, FLOWS.replace("1 3 3", "1 4 3"), "flow.txt: 4 is not a host of topology.txt"),
+        (
+            TOPOLOGY,
+            FLOWS.replace("1 3 3", "1 4 3"),
+            ":3: 4 is not a host of topology.txt, which has 0 to 3",
+        ),
+        (TOPOLOGY, FLOWS.replace("1 3 3", "1 1 3"), ":3: source and target must differ, and both"),
+        (
+            TOPOLOGY.replace("4 5 20", "4 0 20"),
+            FLOWS,
+            "topology.txt: no path between the hosts `h0` and `h2`",
+        ),
         (
             TOPOLOGY,
             FLOWS.replace("10001 ", ""),

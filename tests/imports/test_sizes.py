@@ -103,6 +103,7 @@ def test_the_time_limit_leaves_time_for_all_flows(convert: Convert, tmp_path: Pa
         ("10 0\n20\n", "s.txt:2: expected `size cumulative` up to 1 or 100"),
         ("10 0\nten 1\n", "s.txt:2: expected `size cumulative` up to 1 or 100"),
         ("0 0\n1 1\n", "s.txt: the mean size must be 1 B or more, not 0.5 bytes"),
+        ("0 0\n1e16 1\n", "s.txt:2: sizes must be at most 1e15, not 1e16"),
         ("-1 0\n10 1\n", "s.txt:1: expected `size cumulative` up to 1 or 100"),
     ],
 )

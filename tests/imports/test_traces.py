@@ -75,6 +75,7 @@ def test_the_time_limit_follows_from_the_trace(text: str, limit: int, convert: C
         ("0\n0\n", "mahimahi", "t: the last line ends the trace, and must be above 0"),
         ("2\n1\n", "mahimahi", "t:2: expected a line with a whole number of milliseconds"),
         ("1\n1.5\n", "mahimahi", "t:2: expected a line with a whole number of milliseconds"),
+        ("1\n4e12\n", "mahimahi", "t:2: milliseconds must be at most 18446744073, not 4000"),
         ("1 2\n1 3\n", "pensieve", "t:2: times must ascend from row to row"),
         ("1 2\n2 -3\n", "pensieve", "t:2: expected `seconds rate` on each line"),
         ("1 2\n2 3 4\n", "pensieve", "t:2: expected `seconds rate` on each line"),

@@ -258,7 +258,7 @@ def _in_order(operations: list[_Operation], sends: list[int], starts: list[Waits
     for index in order:
         number = sends[index]
         operation, waits = operations[number], dict(starts[number])
-        flow = Flow(operation.rank, operation.peer, operation.amount, 0)
+        flow = Flow(operation.rank, operation.peer, operation.amount, 0, line=operation.line)
         earliest = waits.pop(ROOT, 0)
         if not waits:
             flows.append(replace(flow, start=earliest))

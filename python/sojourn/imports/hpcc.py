@@ -162,4 +162,6 @@ def _flow(row: Line, columns: int) -> Flow:
     ends, size_bytes, start_ps = (whole(source), whole(target)), whole(size), parse_time(start)
     if None in (*ends, size_bytes, start_ps) or whole(priority) is None or not size_bytes:
         raise row.expected(FLOWS_SHAPE)
-    return Flow(ends[0] or 0, ends[1] or 0, size_bytes, start_ps or 0, priority)
+    if ends[0] == ends[1]:
+        raise row.error(f"source and target must differ, and both are {ends[0]}")
+    return Flow(ends[0] or 0, ends[1] or 0, size_bytes, start_ps or 0, priority, line=row)

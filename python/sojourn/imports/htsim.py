@@ -169,7 +169,8 @@ class _Connection:
         self.on_sent, self.on_received = (
             fields.get(f"{name}_done_trigger") for name in ("send", "recv")
         )
-        self.flow = Flow(source, target, size, round(start * unit), fields.get("prio", ""))
+        priority = fields.get("prio", "")
+        self.flow = Flow(source, target, size, round(start * unit), priority, line=line)
 
 
 NOT_WAITING: tuple[list[int], int] = ([], 0)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sojourn.base.units import count
+from sojourn.imports.document import Line
 from sojourn.imports.quantities import format_rate, format_time
 
 NO_SETTINGS: Mapping[str, str] = {}
@@ -56,6 +57,8 @@ class Flow:
     """Picoseconds after the ends of these flows; empty if all are 0."""
     earliest: int = 0
     """Time of the run in picoseconds before which a flow with `after` does not start."""
+    line: Line | None = field(default=None, compare=False, repr=False)
+    """Line of the file."""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 """Scenario of imported parts, in the documented formats, with all assumptions as comments."""
 
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import FileError
 from sojourn.base.units import count
 from sojourn.imports import formats
 from sojourn.imports.document import Document
@@ -19,6 +22,12 @@ from sojourn.scenario import encoding
 P = TypeVar("P", Network, Flows, Sizes)
 
 SCENARIO = "scenario.toml"
+
+TOPOLOGY, FLOWS, SIZES = "topology.csv", "flows.csv", "sizes.csv"
+"""Files of a scenario, besides rate traces."""
+
+MADE = re.compile(r"(?:[\w.\[\]]+: )?(\w+\.(?:csv|trace))(?::(\d+))?: ")
+"""Place of an error in such a file, after the field that names it."""
 
 LINKS = ("left->right", "right->left")
 """Links of rate traces on the topology `link`, in the order of the files."""
@@ -102,7 +111,8 @@ def convert(
     fields, texts, notes = builder.build()
     if builder.sizes:
         # Other seeds have other starts, and the last flows need time to end.
-        last = _last_arrival(fields, texts)
+        with builder.naming_sources():
+            last = _last_arrival(fields, texts)
         limit = min(math.ceil(2 * last) + LAST_FLOW_SECONDS, MAX_SECONDS)
         limit = max(limit, builder.rates_limit())
         fields["time_limit"] = f'"{limit} s"'
@@ -119,7 +129,8 @@ def convert(
     comments = [f"Made by `sojourn import` of {names_of}.", *notes]
     body = _toml(fields)
     texts[SCENARIO] = "".join(f"# {line}\n" for line in comments) + "\n" + body
-    encoding.check(_with_texts(tomllib.loads(body), texts))
+    with builder.naming_sources():
+        encoding.check(_with_texts(tomllib.loads(body), texts))
     return Imported(texts, notes)
 
 
@@ -172,6 +183,7 @@ class _Builder:
         if (links and len(links) != len(self.rates)) or len(self.rates) > len(self.links):
             raise ScenarioError(f"--link: {len(self.links)} links, {len(self.rates)} rate traces")
         self.texts: dict[str, str] = {}
+        self._origins: dict[str, str] = {}
         self.notes: list[str] = []
 
     def _only(self, kind: type[P], what: str) -> P | None:
@@ -198,9 +210,27 @@ class _Builder:
             fields["time_limit"] = f'"{-(-last // 10**12) + LAST_FLOW_SECONDS} s"'
         return fields, self.texts, self.notes
 
+    @contextmanager
+    def naming_sources(self) -> Iterator[None]:
+        """Name the imported files in errors of the files that are made from them."""
+        try:
+            yield
+        except ScenarioError as error:
+            file = MADE.match(str(error))
+            if file is None or file[1] not in self._origins:
+                raise
+            message = str(error)[file.end() :]
+            row = int(file[2]) - 2 if file[2] else -1
+            if file[1] == FLOWS and self.flows and 0 <= row < len(self.flows.flows):
+                line = self.flows.flows[row].line
+                if line is not None:
+                    raise line.error(message) from None
+            raise FileError(f"{self._origins[file[1]]}: {message}") from None
+
     def _topology(self) -> str:
         if self.network:
-            self.texts["topology.csv"] = _links(self.network)
+            self.texts[TOPOLOGY] = _links(self.network)
+            self._origins[TOPOLOGY] = self._name(Network)
             self.notes += _renumbering(self.network)
             stated = self.flows.hosts if self.flows else None
             if stated not in (None, len(self.network.hosts)):
@@ -210,7 +240,7 @@ class _Builder:
                 )
             names = ", ".join(f'"{host}"' for host in _listed_hosts(self.network))
             listed = f", hosts = [{names}]" if names else ""
-            return f'{{ kind = "graph", file = "topology.csv"{listed} }}'
+            return f'{{ kind = "graph", file = "{TOPOLOGY}"{listed} }}'
         if self.rates:
             self.notes.append("the delay of the link is an assumption, 20 ms one way")
             return '{ kind = "link", delay = "20 ms" }'
@@ -223,13 +253,15 @@ class _Builder:
 
     def _workload(self) -> str:
         if self.flows:
-            self.texts["flows.csv"] = self._flow_rows(self.flows)
-            return '{ kind = "trace", file = "flows.csv" }'
+            self.texts[FLOWS] = self._flow_rows(self.flows)
+            self._origins[FLOWS] = self._name(Flows)
+            return f'{{ kind = "trace", file = "{FLOWS}" }}'
         if self.sizes:
-            self.texts["sizes.csv"] = self.sizes.text
+            self.texts[SIZES] = self.sizes.text
+            self._origins[SIZES] = self._name(Sizes)
             packet = f", {self.sizes.packet}" if self.sizes.packet else ""
             self.notes.append("the load is an assumption, 0.3, with 1000 flows")
-            sizes = f'{{ kind = "empirical", file = "sizes.csv"{packet} }}'
+            sizes = f'{{ kind = "empirical", file = "{SIZES}"{packet} }}'
             # An assumed load may exceed the rates of an imported network.
             overload = ", allow_overload = true" if self.network or self.rates else ""
             return f'{{ kind = "poisson", load = 0.3, flows = 1000, sizes = {sizes}{overload} }}'
@@ -248,7 +280,7 @@ class _Builder:
         columns += ["class"] * has_class + ["after"] * has_after + ["after_count"] * has_count
         rows = [",".join(columns)]
         for flow in flows.flows:
-            ends = [self._host(flow.source), self._host(flow.target)]
+            ends = [self._host(host, flow) for host in (flow.source, flow.target)]
             row = [seconds(flow.start), *ends, str(flow.size)]
             row += [f"priority{flow.priority}" if flow.priority else ""] * has_class
             row += [" ".join(_after(flow))] * has_after
@@ -256,12 +288,13 @@ class _Builder:
             rows.append(",".join(row))
         return "\n".join(rows) + "\n"
 
-    def _host(self, host: int) -> str:
+    def _host(self, host: int, flow: Flow) -> str:
         if self.network is None:
             return str(host)
         if host not in self.network.hosts:
-            name = self._name(Network)
-            raise ScenarioError(f"{self._name(Flows)}: {host} is not a host of {name}")
+            name, hosts = self._name(Network), self.network.hosts
+            problem = f"{host} is not a host of {name}, which has {_numbers(hosts)}"
+            raise flow.line.error(problem) if flow.line else ScenarioError(problem)
         return self.network.hosts[host]
 
     def rates_limit(self) -> int:
@@ -271,9 +304,11 @@ class _Builder:
 
     def _rate_traces(self) -> str:
         entries = []
+        traces = [source.name for source in self._sources if isinstance(source.part, Rates)]
         for number, (link, rates) in enumerate(zip(self.links, self.rates, strict=False), 1):
             file = f"rates{number if len(self.rates) > 1 else ''}{rates.suffix}"
             self.texts[file] = rates.text
+            self._origins[file] = traces[number - 1]
             quoted = link.replace("\\", "\\\\").replace('"', '\\"')
             entries.append(f'{{ link = "{_printable(quoted)}", file = "{file}" }}')
         return f"[{', '.join(entries)}]"
@@ -326,6 +361,16 @@ def _listed_hosts(network: Network) -> list[str]:
     hosts = list(network.hosts.values())
     lone = [node for node, degree in degrees.items() if degree == 1]
     return [] if lone == hosts else hosts
+
+
+def _numbers(hosts: Mapping[int, str]) -> str:
+    """Return the numbers of hosts in words; a range has no gaps."""
+    numbers = list(hosts)
+    if not numbers:
+        return "none"
+    if numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers[:8])) + (", …" if len(numbers) > 8 else "")
 
 
 def _renumbering(network: Network) -> list[str]:

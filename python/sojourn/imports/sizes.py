@@ -22,6 +22,9 @@ NS2_PACKET, HOMA_PACKET = 1460, 1442
 
 UNITS = ("bytes", "packets")
 
+MAX_SIZE = 10**15
+"""Limit of `empirical` sizes."""
+
 Row = tuple[Line, Fraction, Fraction]
 
 
@@ -121,6 +124,8 @@ def _point(row: Line, columns: int) -> Row:
         raise row.expected(SHAPE)
     if size is None or share is None or size < 0 or not 0 <= share <= 100:
         raise row.expected(SHAPE)
+    if size > MAX_SIZE:
+        raise row.error(f"sizes must be at most 1e15, not {row.words[0]}")
     return row, size, share
 
 

@@ -16,6 +16,9 @@ PENSIEVE_SHAPE = "`seconds rate` on each line, rates in Mb/s, times in ascending
 MAX_RATE = 10**9
 """Largest rate in Mb/s; the limit of rate traces."""
 
+MAX_MILLISECONDS = 2**64 // 10**9
+"""Limit of traces of Mahimahi."""
+
 SETTINGS = {
     "transport": '"cubic"',
     "packet": '{ payload = "1460 B", header = "40 B" }',
@@ -41,6 +44,8 @@ def read_mahimahi(document: Document, _options: Options) -> Rates:
         time = whole(row.words[0]) if len(row.words) == 1 else None
         if time is None or time < last:
             raise row.expected(MAHIMAHI_SHAPE)
+        if time > MAX_MILLISECONDS:
+            raise row.error(f"milliseconds must be at most {MAX_MILLISECONDS}, not {time}")
         last = time
         times.append(f"{time}\n")
     if last == 0:
