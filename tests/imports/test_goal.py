@@ -91,6 +91,7 @@ def test_the_time_limit_includes_computations_between_flows(
         ("s1 requires c", "s1 requires d", r":6: rank 0 has no label `d`"),
         ("s1 requires c", "s1 requires s1", r":5: requires itself"),
         ("calc 500", "calc soon", r"expected `num_ranks N`"),
+        ("calc 500", f"calc {10**17}", r":20: starts at 100000000 s; a run has at most 9000000"),
         ("recv 1000b from 2 tag 1", "recv 1000b from -1", r"any rank \(-1\) cannot"),
         ("recv 1000b from 2 tag 1", "recv 999b from 2 tag 1", r"its send has 1000 bytes"),
         ("recv 1000b from 2 tag 1", "calc 1", "1 send and 0 recvs"),

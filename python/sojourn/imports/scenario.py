@@ -42,7 +42,7 @@ HOUR = 3600
 """Time limit of a run of longer rate traces."""
 
 MAX_SECONDS = 9 * 10**6
-"""Time limit that a scenario can have."""
+"""Largest time limit; a scenario counts picoseconds up to 2^63."""
 
 PERMUTATION = '{ kind = "permutation", size = "1 MB" }'
 
@@ -206,7 +206,12 @@ class _Builder:
         if self.rates:
             fields["time_limit"] = f'"{self.rates_limit()} s"'
         if self.flows:
-            last = max(_earliest_starts(self.flows.flows))
+            starts = _earliest_starts(self.flows.flows)
+            last = max(starts)
+            if last > MAX_SECONDS * 10**12:
+                line = self.flows.flows[starts.index(last)].line
+                problem = f"starts at {last / 10**12:.10g} s; a run has at most {MAX_SECONDS} s"
+                raise line.error(problem) if line else ScenarioError(problem)
             fields["time_limit"] = f'"{-(-last // 10**12) + LAST_FLOW_SECONDS} s"'
         return fields, self.texts, self.notes
 
