@@ -66,6 +66,13 @@ def test_headers_of_three_four_and_six_fields(convert: Convert) -> None:
     )
     assert 'hosts = ["h0", "h1"]' in imported.texts["scenario.toml"]
     assert "2 hosts without a link left out, such as h2" in "\n".join(imported.lines)
+    assert "SimAI sends over the NVSwitch only" in "\n".join(imported.lines)
+    # Each GPU of a server has a switch of its own.
+    rails = (
+        "5 2 1 2 5 H100\n2 3 4\n0 2 900Gbps 25ns 0\n1 2 900Gbps 25ns 0\n0 3 100Gbps 500ns 0\n"
+        "1 4 100Gbps 500ns 0\n3 4 100Gbps 500ns 0\n"
+    )
+    assert "NVSwitch only" not in "\n".join(convert({"topology.txt": rails}).lines)
 
 
 def test_hosts_keep_their_numbers(convert: Convert, tmp_path: Path) -> None:

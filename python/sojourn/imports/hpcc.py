@@ -4,6 +4,9 @@ Among them are ConWeave, ns3-datacenter (PowerTCP), ns-3-alibabacloud (SimAI) an
 Their readers take any white space for a separator, and only as many rows as the header states.
 """
 
+from collections.abc import Iterable
+from itertools import product
+
 from sojourn.base.units import count
 from sojourn.imports.document import Document, Line, Words, number, whole
 from sojourn.imports.parts import Cable, Flow, Flows, Network, Options, by_priority, ranges
@@ -100,10 +103,32 @@ def read_topology(document: Document, _options: Options) -> Network:
         notes.append(f"{count(ignored, 'line')} after the {stated} are ignored, as by HPCC")
     if lone:
         notes.append(f"{count(len(lone), 'host')} without a link left out, such as {lone[0]}")
+    if _has_equal_paths(cables, hosts.values()):
+        notes.append(
+            "hosts of a server share both an NVSwitch and a switch: SimAI sends over the NVSwitch "
+            "only, and here flows are hashed over both paths"
+        )
     if any(cable.loss != "0" for cable in cables):
         notes.append("error rates are losses of packets, in both directions")
     notes.append(PACKET_NOTE)
     return Network(tuple(cables), hosts, SETTINGS, tuple(notes))
+
+
+def _has_equal_paths(cables: list[Cable], hosts: Iterable[str]) -> bool:
+    """Return true if two hosts have a common NVSwitch and another common switch."""
+    neighbours: dict[str, set[str]] = {host: set() for host in hosts}
+    for cable in cables:
+        for host, other in (cable.ends, cable.ends[::-1]):
+            if host in neighbours:
+                neighbours[host].add(other)
+    seen: set[tuple[str, str]] = set()
+    for linked in neighbours.values():
+        nvswitches = {node for node in linked if node.startswith("nv")}
+        both = set(product(nvswitches, linked - nvswitches))
+        if seen & both:
+            return True
+        seen |= both
+    return False
 
 
 def _header(header: Line) -> tuple[int, int, int, int]:
