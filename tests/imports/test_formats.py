@@ -115,6 +115,28 @@ def test_the_examples_of_the_documentation_are_recognised(convert: Convert) -> N
         assert f"({name})" in convert({"file": text}).texts["scenario.toml"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0 1 3 100 1000 0.1\n0 1 3 100 9 0.2\n", ":1: expected a line with the number of flows"),
+        ("src dst pg port size start\n0 1 3 100 9 0.1\n", ":1: expected a line with the number"),
+        ("size,cdf\n0,0\n100,1\n", ":1: names of columns must state the unit of sizes"),
+        ("time_s,rate\n0,4.5\n1,2.25\n", ":1: names of columns must state the unit of sizes"),
+        ("0 0\n100 50%\n900 100%\n", ":2: expected two numbers without units"),
+        ("0 4.5Mbps\n1 2Mbps\n", ":1: expected two numbers without units"),
+        ("0 0\n1 KB 50\n", ":2: format not recognised; `--as sizes`: expected `size cumulative`"),
+        ("1\n2\nthree\n", ":3: format not recognised; `--as mahimahi`: expected a line with a"),
+        ("3 1 2\n2\n0 2 25 Gbps 1us 0\n", ":3: format not recognised; `--as hpcc-topology`: link"),
+        ("3 1 1\n2\n0 2 25e9 1e-6 0\n", ": format not recognised; give `--as hpcc-topology` if"),
+    ],
+)
+def test_a_mistake_in_a_file_gives_its_line(text: str, expected: str, convert: Convert) -> None:
+    with pytest.raises(sojourn.ScenarioError) as error:
+        convert({"file": text})
+    assert f"file{expected}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 def test_options_that_no_file_uses_are_errors(convert: Convert) -> None:
     for name, texts in SAMPLES.items():
         if name not in ("sizes", "htsim-matrix"):

@@ -1,5 +1,6 @@
 """The formats, and their recognition by content."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -47,6 +48,9 @@ FORMATS = (
 
 NAMES = tuple(known.name for known in FORMATS)
 
+LINE = re.compile(r"(\d+): ")
+"""Number of a line at the beginning of an error."""
+
 
 def named(name: str) -> Format:
     """Return the format of a name."""
@@ -68,15 +72,43 @@ def recognised(document: Document) -> Format:
         raise document.error(
             f"two columns of numbers may be {either}: give --as sizes or --as pensieve"
         )
-    shapes = "; ".join(f"{known.name}: {known.shape}" for known in FORMATS)
-    raise document.error(f"format not recognised; expected one of {shapes}")
+    raise pairs.near_miss(document) or _furthest(document)
+
+
+def _furthest(document: Document) -> FileError:
+    """Return the errors of the readers that read most lines, or the shapes of all formats."""
+    reached: dict[int, list[str]] = {}
+    for known in FORMATS:
+        problem = _problem(document, known)
+        if problem is None:
+            return document.error(
+                f"format not recognised; give `--as {known.name}` if it is {known.shape}"
+            )
+        line = LINE.match(problem)
+        if line and int(line[1]) > document.lines[0].number:
+            reached.setdefault(int(line[1]), []).append(
+                f"`--as {known.name}`: {problem[line.end() :]}"
+            )
+    if not reached:
+        shapes = "; ".join(f"{known.name}: {known.shape}" for known in FORMATS)
+        return document.error(f"format not recognised; expected one of {shapes}")
+    last = max(reached)
+    readers = "; ".join(reached[last])
+    return FileError(f"{document.path}:{last}: format not recognised; {readers}")
+
+
+def _problem(document: Document, known: Format) -> str | None:
+    """Return the error of a reader without the name of the file; `None` without an error."""
+    try:
+        known.read(document, Options(unit="bytes" if known.name == "sizes" else None))
+    except FileError as error:
+        return str(error).removeprefix(f"{document.path}:").strip()
+    return None
 
 
 def _reading(document: Document, known: Format, columns: str) -> str:
     """Return a possible meaning of the columns, with the error of its reader in parentheses."""
-    try:
-        known.read(document, Options(unit="bytes"))
-    except FileError as error:
-        line = str(error).removeprefix(f"{document.path}:").strip()
-        return f"{columns} ({'line ' if line[:1].isdigit() else ''}{line})"
-    return columns
+    problem = _problem(document, known)
+    if problem is None:
+        return columns
+    return f"{columns} ({'line ' if LINE.match(problem) else ''}{problem})"

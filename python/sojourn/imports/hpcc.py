@@ -32,6 +32,9 @@ PACKET_NOTE = (
     "the HPCC simulator without INT"
 )
 
+COLUMNS = (5, 6, 7)
+"""Columns of flows: those of ConWeave, HPCC and Parsimon."""
+
 MAX_NODES = 1 << 20
 """Limit of the topology `graph`."""
 
@@ -43,15 +46,13 @@ def is_topology(document: Document) -> bool:
 
 
 def is_flows(document: Document) -> bool:
-    """Return true if a line with one whole number precedes a line of five to seven numbers."""
+    """Return true for lines of five to seven numbers, below the number of flows or a header."""
     first, *rest = document.lines[:2]
-    return (
-        len(first.words) == 1
-        and whole(first.words[0]) is not None
-        and bool(rest)
-        and len(rest[0].words) in (5, 6, 7)
-        and None not in map(number, rest[0].words)
-    )
+    has_count = len(first.words) == 1 and whole(first.words[0]) is not None
+    row = rest[0] if rest else first
+    is_row = len(row.words) in COLUMNS and None not in map(number, row.words)
+    is_uniform = len({number(word) is None for word in first.words}) == 1
+    return is_row and (has_count or (is_uniform and len(first.words) in COLUMNS))
 
 
 def read_topology(document: Document, _options: Options) -> Network:
@@ -158,7 +159,7 @@ def read_flows(document: Document, _options: Options) -> Flows:
     first, *rows = document.lines
     stated = whole(first.words[0]) if len(first.words) == 1 else None
     if stated is None:
-        raise first.expected(FLOWS_SHAPE)
+        raise first.expected("a line with the number of flows before the flows")
     flows = [_flow(row, len(rows[0].words)) for row in rows[:stated]]
     if not flows:
         raise document.error("no flows")
@@ -181,7 +182,7 @@ def read_flows(document: Document, _options: Options) -> Flows:
 
 def _flow(row: Line, columns: int) -> Flow:
     """Read a flow; Parsimon's have a number before, and ConWeave's have no port."""
-    if len(row.words) != columns or columns not in (5, 6, 7):
+    if len(row.words) != columns or columns not in COLUMNS:
         raise row.expected(FLOWS_SHAPE)
     source, target, priority, *_, size, start = row.words[1:] if columns == 7 else row.words
     ends, size_bytes, start_ps = (whole(source), whole(target)), whole(size), parse_time(start)

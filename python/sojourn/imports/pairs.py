@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import median_low
 
+from sojourn.base.errors import FileError
 from sojourn.imports.document import Document, Line, number
 
 Pair = tuple[Fraction, Fraction]
@@ -33,6 +34,23 @@ def is_ambiguous(document: Document) -> bool:
     """Return true if the first lines have two numbers each, and no single reading fits."""
     pairs = of(document.lines)
     return bool(pairs) and not are_sizes(pairs) and not are_rates(pairs)
+
+
+def near_miss(document: Document) -> FileError | None:
+    """Return an error of two columns with names before them, or with units in them."""
+    first, *rest = document.lines
+    is_named = not any(word[0].isdigit() for word in first.words) and len(first.words) in (2, 3)
+    if is_named and rest and len(rest[0].words) == len(first.words) and _are_numbers(rest[0]):
+        return first.error(
+            "names of columns must state the unit of sizes, as `bytes cumulative` or `packets "
+            "cumulative`, and must not precede seconds and Mb/s"
+        )
+    rows = document.lines[:3]
+    if all(len(row.words) == 2 and all(word[0].isdigit() for word in row.words) for row in rows):
+        odd = next((row for row in rows if not _are_numbers(row)), None)
+        if odd is not None:
+            return odd.expected("two numbers without units (sizes and shares, or seconds and Mb/s)")
+    return None
 
 
 def are_sizes(pairs: Sequence[Pair]) -> bool:
@@ -61,6 +79,10 @@ def are_rates(pairs: Sequence[Pair]) -> bool:
     is_near = any(abs(rates[-1] - top) <= TOLERANCE * top for top in (1, 100))
     is_share = rises and rates[0] == min(rates) and rates[-1] == max(rates) and is_near
     return is_ascending and (falls or not rises) and not is_share
+
+
+def _are_numbers(line: Line) -> bool:
+    return None not in map(number, line.words)
 
 
 def _pair(line: Line) -> Pair | None:
