@@ -137,6 +137,11 @@ def test_a_mistake_in_a_file_gives_its_line(text: str, expected: str, convert: C
     assert "\n" not in str(error.value)
 
 
+def test_comments_may_follow_values(convert: Convert) -> None:
+    commented = convert({"file": "# sizes\n0 0 # none\n100 0.5 #half\n900,1\n"})
+    assert commented.texts["sizes.csv"] == "bytes,cumulative\n0,0\n100,0.5\n900,1\n"
+
+
 def test_options_that_no_file_uses_are_errors(convert: Convert) -> None:
     for name, texts in SAMPLES.items():
         if name not in ("sizes", "htsim-matrix"):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
 from pathlib import Path
 
 from sojourn.base import files
@@ -35,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """Lines of a file, without empty lines and comments (`#`)."""
+    """Lines of a file, without empty lines and comments (from a word with `#` on)."""
 
     path: Path
     text: str
@@ -49,10 +50,8 @@ class Document:
         except OSError as error:
             raise FileError(f"{path}: cannot be read: {error.strerror}") from None
         rows = enumerate(text.split("\n"), 1)
-        words = ((number, tuple(row.replace(",", " ").split())) for number, row in rows)
-        lines = tuple(
-            Line(path, number, row) for number, row in words if row and not row[0].startswith("#")
-        )
+        words = ((number, _words(row)) for number, row in rows)
+        lines = tuple(Line(path, number, row) for number, row in words if row)
         if not lines:
             raise FileError(f"{path}: no content")
         return cls(path, text, lines)
@@ -60,6 +59,11 @@ class Document:
     def error(self, message: str) -> FileError:
         """Return an error of the whole file."""
         return FileError(f"{self.path}: {message}")
+
+
+def _words(row: str) -> tuple[str, ...]:
+    words = row.replace(",", " ").split()
+    return tuple(takewhile(lambda word: not word.startswith("#"), words))
 
 
 class Words:
