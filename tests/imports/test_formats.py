@@ -51,6 +51,8 @@ def test_a_file_is_recognised_by_its_content(name: str, text: str, tmp_path: Pat
         ("0 0\n100 50\n1000 90\n10000 99.99\n", "(line 4: the last cumulative value must be 1"),
         ("0 0\n100 0.5\n1000 0.4\n10000 1\n", "(line 3: sizes and cumulative values must not"),
         ("1 0\n2 0.5\n3 0.4\n5 1\n", "(line 3: sizes and cumulative values must not fall"),
+        ("1 0\n2 0.5\n3 0.4\n5 0.9\n", "(line 3: sizes and cumulative values must not fall"),
+        ("1 1\n2 0.5\n3 0.1\n", "(line 2: sizes and cumulative values must not fall from"),
         ("0 0\n100 0.5\n10000 1.0001\n", "(line 3: the last cumulative value must be 1 or 100"),
         ("0.1 100\n0.5 1000\n1 10000\n", "(line 2: expected `size cumulative`"),
         ("0 0.2\n1 0.5\n2 1\n", "(the mean size must be 1 B or more, not 0.9 bytes)"),

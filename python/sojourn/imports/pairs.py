@@ -76,9 +76,16 @@ def are_rates(pairs: Sequence[Pair]) -> bool:
         return times[0] == 0
     is_ascending = min(_steps(times)) > 0 and median_low(_steps(times)) <= LONGEST_STEP_S
     falls, rises = min(_steps(rates)) < 0, max(_steps(rates)) > 0
-    is_near = any(abs(rates[-1] - top) <= TOLERANCE * top for top in (1, 100))
-    is_share = rises and rates[0] == min(rates) and rates[-1] == max(rates) and is_near
-    return is_ascending and (falls or not rises) and not is_share
+    return is_ascending and (falls or not rises) and not _may_be_shares(rates)
+
+
+def _may_be_shares(rates: Sequence[Fraction]) -> bool:
+    """Return true for rates that may be damaged cumulative values, or shares above a size."""
+    first, last = rates[0], rates[-1]
+    is_near = any(abs(last - top) <= TOLERANCE * top for top in (1, 100))
+    is_cumulative = first == min(rates) < last == max(rates) <= 101 and (is_near or first == 0)
+    is_complementary = first in (1, 100) and first == max(rates) and 10 * last <= first
+    return is_cumulative or (is_complementary and last == min(rates))
 
 
 def _are_numbers(line: Line) -> bool:
