@@ -56,6 +56,7 @@ def test_a_file_is_recognised_by_its_content(name: str, text: str, tmp_path: Pat
         ("0 0\n100 0.5\n10000 1.0001\n", "(line 3: the last cumulative value must be 1 or 100"),
         ("0.1 100\n0.5 1000\n1 10000\n", "(line 2: expected `size cumulative`"),
         ("0 0.2\n1 0.5\n2 1\n", "(the mean size must be 1 B or more, not 0.9 bytes)"),
+        ("0 10\n30 50\n60 100\n", "sizes and cumulative values or seconds and Mb/s:"),
         ("0 0.2\n5 0.5\n10 1\n", "sizes and cumulative values or seconds and Mb/s:"),
         ("0 4500\n1000 2250\n2000 1500\n", "(line 1: expected `size cumulative`"),
         ("0 4.5\n2 2\n1 3\n", "seconds and Mb/s (line 3: times must ascend"),

@@ -14,10 +14,7 @@ from sojourn.imports.document import Document, Line, number
 Pair = tuple[Fraction, Fraction]
 
 LONGEST_STEP_S = 60
-"""Largest median of the steps of a rate trace."""
-
-SHORTEST_STEP_BYTES = 10
-"""Steps from 0 on that all are at most this long may be seconds."""
+"""Largest median of the steps of a rate trace; sizes from 0 on with shorter steps may be one."""
 
 TOLERANCE = Fraction(1, 100)
 """Relative distance from 1 or 100 at which a last rate may be a damaged cumulative value."""
@@ -62,7 +59,7 @@ def are_sizes(pairs: Sequence[Pair]) -> bool:
         return sizes[0] > 0 and shares[0] in (1, 100)
     is_whole = all(size >= 0 and size.denominator == 1 for size in sizes)
     is_rising = min(_steps(sizes)) >= 0 and min(_steps(shares)) >= 0
-    may_be_seconds = sizes[0] == 0 and max(_steps(sizes)) <= SHORTEST_STEP_BYTES
+    may_be_seconds = sizes[0] == 0 and max(_steps(sizes)) <= LONGEST_STEP_S
     is_share = 0 <= shares[0] < shares[-1] and shares[-1] in (1, 100)
     return is_whole and is_rising and is_share and not may_be_seconds
 
