@@ -130,6 +130,7 @@ def test_error_rates_priorities_and_other_columns(convert: Convert) -> None:
     ("topology", "flows", "expected"),
     [
         (TOPOLOGY.replace("6 2 5\n", "6 2 5 1 1\n"), FLOWS, "topology.txt:1: expected `nodes"),
+        (TOPOLOGY.replace("6 2 5", "6 2 0"), FLOWS, "topology.txt:1: the number of links must be"),
         (TOPOLOGY.replace("6 2 5", "6 7 5"), FLOWS, "topology.txt:1: 7 switches, but 6 nodes"),
         (TOPOLOGY.replace("\n4 5\n", "\n4 4\n"), FLOWS, "topology.txt:2: the switch 4 is listed"),
         (

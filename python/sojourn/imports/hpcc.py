@@ -149,6 +149,8 @@ def _header(header: Line) -> tuple[int, int, int, int]:
             raise header.expected(TOPOLOGY_SHAPE)
     if nodes > MAX_NODES:
         raise header.error(f"{nodes} nodes; at most {MAX_NODES}")
+    if links == 0:
+        raise header.error("the number of links must be above 0")
     if nvswitches + switches > nodes:
         raise header.error(f"{nvswitches + switches} switches, but {nodes} nodes")
     return nodes, nvswitches, switches, links
