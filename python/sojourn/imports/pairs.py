@@ -4,19 +4,18 @@ A file is recognised only if one of the readings fits and the other does not.
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import pairwise
 from statistics import median_low
 
 from sojourn.base.errors import FileError
-from sojourn.imports.document import Document, Line, number
+from sojourn.imports.document import NUMBER, Document, Line
 
-Pair = tuple[Fraction, Fraction]
+Pair = tuple[float, float]
 
 LONGEST_STEP_S = 60
 """Largest median of the steps of a rate trace; sizes from 0 on with shorter steps may be one."""
 
-TOLERANCE = Fraction(1, 100)
+TOLERANCE = 0.01
 """Relative distance from 1 or 100 at which a last rate may be a damaged cumulative value."""
 
 
@@ -57,7 +56,7 @@ def are_sizes(pairs: Sequence[Pair]) -> bool:
     sizes, shares = _columns(pairs)
     if len(pairs) == 1:
         return sizes[0] > 0 and shares[0] in (1, 100)
-    is_whole = all(size >= 0 and size.denominator == 1 for size in sizes)
+    is_whole = all(size >= 0 and size.is_integer() for size in sizes)
     is_rising = min(_steps(sizes)) >= 0 and min(_steps(shares)) >= 0
     may_be_seconds = sizes[0] == 0 and max(_steps(sizes)) <= LONGEST_STEP_S
     is_share = 0 <= shares[0] < shares[-1] and shares[-1] in (1, 100)
@@ -76,7 +75,7 @@ def are_rates(pairs: Sequence[Pair]) -> bool:
     return is_ascending and (falls or not rises) and not _may_be_shares(rates)
 
 
-def _may_be_shares(rates: Sequence[Fraction]) -> bool:
+def _may_be_shares(rates: Sequence[float]) -> bool:
     """Return true for rates that may be damaged cumulative values, or shares above a size."""
     first, last = rates[0], rates[-1]
     is_near = any(abs(last - top) <= TOLERANCE * top for top in (1, 100))
@@ -86,21 +85,18 @@ def _may_be_shares(rates: Sequence[Fraction]) -> bool:
 
 
 def _are_numbers(line: Line) -> bool:
-    return None not in map(number, line.words)
+    return all(map(NUMBER.fullmatch, line.words))
 
 
 def _pair(line: Line) -> Pair | None:
-    values = [number(word) for word in line.words]
-    match values:
-        case [Fraction() as first, Fraction() as second]:
-            return first, second
-        case _:
-            return None
+    if len(line.words) != 2 or not all(map(NUMBER.fullmatch, line.words)):
+        return None
+    return float(line.words[0]), float(line.words[1])
 
 
-def _columns(pairs: Sequence[Pair]) -> tuple[list[Fraction], list[Fraction]]:
+def _columns(pairs: Sequence[Pair]) -> tuple[list[float], list[float]]:
     return [first for first, _ in pairs], [second for _, second in pairs]
 
 
-def _steps(values: Sequence[Fraction]) -> list[Fraction]:
+def _steps(values: Sequence[float]) -> list[float]:
     return [after - before for before, after in pairwise(values)]
