@@ -45,7 +45,7 @@ pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
     }
 }
 
-/// What the parameters of laws follow.
+/// Base RTT, bandwidth-delay product and packet that the parameters of laws follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
     /// RTT of a full packet and its ACK over the longest path.
