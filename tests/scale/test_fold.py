@@ -99,6 +99,26 @@ def test_a_load_reference_is_folded_with_the_hosts() -> None:
     assert sojourn.check(folded.scenario)["workload"]["load_reference"] == "64 Gbps"
 
 
+def test_connections_are_as_busy_as_in_the_whole() -> None:
+    # 8 leaves of 16 hosts: 112 hosts are beyond the rack, and 48 of a fold of 4 leaves.
+    leaves = {"kind": "leaf_spine", "leaves": 8, "hosts_per_leaf": 16}
+
+    def connections(workload: Any, number: int) -> Any:
+        changed = POISSON | {"connections": number} | workload
+        folded = sojourn.fold(scenario(leaves, changed), 64).scenario["workload"]
+        return folded["connections"]
+
+    assert connections({"pairs": "longest"}, 3) == 7
+    assert connections({"pairs": "opposite"}, 2) == 2
+    with pytest.raises(ScenarioError, match=r"workload\.connections: do not fold"):
+        connections({"pairs": "longest"}, 1)
+    with pytest.raises(ScenarioError, match=r"workload\.connections: do not fold"):
+        connections({}, 3)
+
+
+RPC = {"kind": "rpc", "request": SIZES, "response": SIZES}
+
+
 @pytest.mark.parametrize(
     ("topology", "workload", "hosts", "message"),
     [
@@ -116,6 +136,21 @@ def test_a_load_reference_is_folded_with_the_hosts() -> None:
             {"kind": "incast", "fan_in": 8, "size": "20 KB", "interval": "1 ms", "target": 3},
             64,
             "workload.target: an incast to one host",
+        ),
+        (
+            CLOS,
+            RPC | {"pattern": {"outstanding": 2, "calls": 800, "connections": 1}},
+            64,
+            "workload.pattern.connections: do not fold",
+        ),
+        (
+            CLOS,
+            {
+                **{"kind": "trace", "connections": 1},
+                "file": {"name": "flows.csv", "text": "start_s,source,target,size_bytes\n0,0,9,9"},
+            },
+            64,
+            "workload.connections: do not fold",
         ),
     ],
 )

@@ -7,6 +7,7 @@ what it carried; only spines and cores have fewer ports. A folded scenario is an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sojourn._core import ScenarioError
@@ -172,6 +173,14 @@ def _parts(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return workload["parts"] if workload["kind"] == "mixed" else [workload]
 
 
+def _connections_error(field: str) -> str:
+    return (
+        f"{field}.connections: do not fold, as a connection joins a pair of hosts, and the fold "
+        "has fewer pairs for the same flows of a host; leave `connections` out, or run the "
+        "scenario with packets"
+    )
+
+
 class _Folding:
     """Traffic of a part of a network; collects the expected utilisations of both."""
 
@@ -244,8 +253,10 @@ class _Folding:
         return changes | {"shares": shares}
 
     def _trace(
-        self, given: Mapping[str, Any], _complete: Mapping[str, Any], _field: str
+        self, given: Mapping[str, Any], complete: Mapping[str, Any], field: str
     ) -> dict[str, Any]:
+        if complete["connections"] != "none":
+            raise ScenarioError(_connections_error(field))
         file = given["file"]
         scenario = {**self._scenario, "workload": given}
         folded = fold_trace(scenario, self._whole, self._part, self._sample)
@@ -307,7 +318,26 @@ class _Folding:
             changes = {"pairs": "by_distance", "shares": shares}
         if complete["load"] != "none":
             self._add(self._offered(complete), shares)
-        return changes
+        return changes | self._connections(complete, shares, field)
+
+    def _connections(
+        self, complete: Mapping[str, Any], shares: Sequence[float], field: str
+    ) -> dict[str, Any]:
+        """Return the connections of each pair of hosts, each as busy as in the whole."""
+        number = complete["connections"]
+        if number == "none" or complete["pairs"] == "opposite":
+            return {}
+        hosts = zip(self._whole.hosts_by_distance, self._part.hosts_by_distance, strict=True)
+        ratios = {Fraction(*pair) for pair, share in zip(hosts, shares, strict=True) if share}
+        numbers = {number * ratio for ratio in ratios}
+        # Callers of a closed loop have connections of their own.
+        if (
+            complete["load"] != "none"
+            and len(numbers) == 1
+            and (exact := numbers.pop()) == int(exact)
+        ):
+            return {"connections": int(exact)}
+        raise ScenarioError(_connections_error(field))
 
     def _shares_of(self, given: Any) -> list[float]:
         if len(self._part.hosts_by_distance) != len(self._whole.hosts_by_distance):
