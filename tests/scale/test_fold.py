@@ -116,6 +116,21 @@ def test_connections_are_as_busy_as_in_the_whole() -> None:
         connections({}, 3)
 
 
+@pytest.mark.parametrize("kind", ["synchronised", "long_lived"])
+def test_first_hosts_send_if_they_are_whole_pods(kind: str) -> None:
+    def flows(topology: Any, number: int) -> Any:
+        workload = {"kind": kind, "size": "1 MB", "flows": number}
+        return sojourn.fold(scenario(topology, workload), 64).scenario["workload"]["flows"]
+
+    leaves = {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 16}
+    # 4 of 16 leaves, and 4 of 8 pods with 2 of 8 racks, are kept.
+    assert [flows(leaves, number) for number in (64, 128)] == [16, 32]
+    assert [flows(CLOS, number) for number in (128, 512)] == [16, 64]
+    for topology, number in ((leaves, 16), (leaves, 60), (CLOS, 32), (CLOS, 64)):
+        with pytest.raises(ScenarioError, match=f"workload.flows: {number} flows do not fold"):
+            flows(topology, number)
+
+
 RPC = {"kind": "rpc", "request": SIZES, "response": SIZES}
 
 

@@ -264,18 +264,18 @@ class _Folding:
         return {"file": {"name": f"folded-{file['name']}", "text": folded.text}}
 
     def _synchronised(
-        self, _given: Mapping[str, Any], complete: Mapping[str, Any], _field: str
+        self, _given: Mapping[str, Any], complete: Mapping[str, Any], field: str
     ) -> dict[str, Any]:
         self._are_known = False
-        return self._number("flows", complete)
+        return self._senders(complete, field)
 
     def _long_lived(
-        self, _given: Mapping[str, Any], complete: Mapping[str, Any], _field: str
+        self, _given: Mapping[str, Any], complete: Mapping[str, Any], field: str
     ) -> dict[str, Any]:
         self._are_known = False
         stagger = parse_time(complete["stagger"])
         changes = {"stagger": f"{stagger / self._share * 1e9:.0f} ns"} if stagger else {}
-        return changes | self._number("flows", complete)
+        return changes | self._senders(complete, field)
 
     def _rpc(
         self, given: Mapping[str, Any], complete: Mapping[str, Any], field: str
@@ -291,6 +291,22 @@ class _Folding:
         return {"pattern": {**given["pattern"], **changes, **self._pairs(pattern, field)}}
 
     _storage = _rpc
+
+    def _senders(self, complete: Mapping[str, Any], field: str) -> dict[str, Any]:
+        """Return the number of flows, one from each host of the first racks or pods."""
+        flows = complete["flows"]
+        if flows == "none":
+            return {}
+        pods = Fraction(flows * self._whole.pods, self._whole.hosts)
+        kept = pods * self._part.pods / self._whole.pods
+        if pods.denominator > 1 or kept.denominator > 1:
+            unit = "pod" if self._whole.aggregations else "leaf"
+            raise ScenarioError(
+                f"{field}.flows: {flows} flows do not fold, as their senders are the first hosts "
+                f"and not every host of a {unit} in the whole and in the fold; leave `flows` out, "
+                "or run the scenario with packets"
+            )
+        return {"flows": int(kept) * (self._part.hosts // self._part.pods)}
 
     def _number(self, name: str, complete: Mapping[str, Any]) -> dict[str, Any]:
         """Return the number of flows, calls or events, if it is limited."""
