@@ -58,6 +58,13 @@ def test_schemes_share_the_fluid_and_are_not_paired_by_flow(tmp_path: Any) -> No
     [
         ({"account": True}, "account: fidelity `flows` predicts completion times only"),
         ({"routing": "spray_random"}, "routing: under `flows` a flow has one path"),
+        (
+            {
+                "degraded_links": [{"switch": "leaf0", "share": 0.5}],
+                "fidelity": FLOWS | {"hosts": 256},
+            },
+            "degraded_links: the fluid of fidelity `flows` has the links of the topology",
+        ),
         ({"fidelity": FLOWS | {"samples": 1}}, "fidelity.samples: flows needs 2 or more"),
     ],
 )

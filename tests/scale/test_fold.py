@@ -176,6 +176,24 @@ def test_what_does_not_fold_is_refused(
         sojourn.fold(scenario(topology, workload), hosts)
 
 
+FIELDS_OF_LINKS: dict[str, Any] = {
+    "failures": [{"link": "edge0_0->aggregation0_0", "fails": "1 ms"}],
+    "degraded_links": [{"switch": "edge0_0", "share": 0.5}],
+    "rate_traces": [
+        {"link": "edge0_0->aggregation0_0", "file": {"name": "rates.txt", "text": "0 1\n"}}
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FIELDS_OF_LINKS)
+def test_fields_of_single_links_do_not_fold(name: str) -> None:
+    whole = scenario(CLOS, POISSON, **{name: FIELDS_OF_LINKS[name]})
+    with pytest.raises(ScenarioError, match=f"^{name}: do not fold, as they concern single links"):
+        sojourn.fold(whole, 64)
+    # The whole network is answered by packets.
+    assert sojourn.fold(whole, 512).scenario == whole
+
+
 def test_a_part_keeps_the_oversubscription_of_every_tier() -> None:
     complete = sojourn.check(scenario(CLOS, POISSON))["topology"]
     whole = read_network(complete)

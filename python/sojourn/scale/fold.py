@@ -33,6 +33,9 @@ FEW = 2
 FOLDING = ("poisson", "incast", "synchronised", "long_lived", "rpc", "storage", "trace", "mixed")
 """Workloads that fold; each is a method of `_Folding`."""
 
+OF_SINGLE_LINKS = ("failures", "degraded_links", "rate_traces")
+"""Fields of a scenario that concern single links, which a fold may lack."""
+
 NOT_PRESERVED = (
     "spine and core switches have fewer ports, which share the same buffers",
     "a flow's path is drawn anew, so that single collisions of ECMP differ",
@@ -84,7 +87,7 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
 
     The racks of a trace differ; `sample` chooses those that are kept. A network of at most
     `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a
-    topology whose racks are not alike, failures, or a workload that names hosts.
+    topology whose racks are not alike, links that fail or differ, or a workload that names hosts.
     """
     given = {name: value for name, value in with_files(scenario).items() if name != FIELD}
     complete = Prepared(given).complete()
@@ -99,10 +102,11 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
             f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
             f"{LEAST_RACKS} racks, and twice the senders of an incast; not {hosts}"
         )
-    if complete["failures"]:
-        raise ScenarioError(
-            "failures: do not fold, as they concern single links; run the scenario with packets"
-        )
+    for name in OF_SINGLE_LINKS:
+        if complete[name]:
+            raise ScenarioError(
+                f"{name}: do not fold, as they concern single links; run the scenario with packets"
+            )
     part = whole.folded(hosts)
     if part.hosts == whole.hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.scale.fold import Folded, fold
+from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import (
@@ -111,6 +111,12 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
             raise ScenarioError(
                 f"{name}: {FIELD} `{FLOWS}` predicts completion times only; "
                 f"leave it out, or use `{SAMPLE}`"
+            )
+    for name in OF_SINGLE_LINKS:
+        if scenario.get(name):
+            raise ScenarioError(
+                f"{name}: the fluid of {FIELD} `{FLOWS}` has the links of the topology as they "
+                "are; run the scenario with packets"
             )
     if str(scenario.get("routing", "")).startswith("spray"):
         raise ScenarioError(
