@@ -128,6 +128,13 @@ def test_errors_name_the_field(fidelity: Any, message: str) -> None:
         sojourn.run(FOLDABLE | {"fidelity": fidelity})
 
 
+def test_a_link_that_a_fold_lacks_is_missing_in_the_folded_network() -> None:
+    samples = {"interval": "10 us", "queues": ["leaf10->spine0"]}
+    with pytest.raises(ScenarioError, match="in the folded network of 64 hosts") as error:
+        sojourn.run(FOLDABLE | {"fidelity": SAMPLE, "samples": samples})
+    assert str(error.value).startswith("samples.queues[0]: there is no link `leaf10->spine0`")
+
+
 def test_an_ideal_has_no_samples() -> None:
     with pytest.raises(ScenarioError, match="not for the ideal max_min"):
         sojourn.run(FOLDABLE | {"fidelity": "sample", "model": "max_min"})

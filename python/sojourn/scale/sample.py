@@ -19,6 +19,9 @@ from sojourn.scenario.fidelity import (
 )
 from sojourn.scenario.reading import Scenario
 
+NAMING_LINKS = ("samples", "record")
+"""Fields of a scenario that may name links."""
+
 
 class Samples:
     """Folded networks of a scenario, each with a seed of its own."""
@@ -37,9 +40,23 @@ class Samples:
         self.seeds: list[int] = []
         self.scenarios: list[Scenario] = []
         self.folded: Folded = self._add()
-        topology = Prepared(self.folded.scenario).complete()["topology"]
+        prepared = Prepared(self.folded.scenario)
+        if any(self._whole.get(name) for name in NAMING_LINKS):
+            self._check(prepared)
+        topology = prepared.complete()["topology"]
         self.access_bps = read_network(topology).rates["access"]
         self.extend(fidelity.samples)
+
+    def _check(self, prepared: Prepared) -> None:
+        """Raise the error of a folded network, such as a link that it lacks, as one of a fold."""
+        try:
+            prepared.core.check()
+        except ScenarioError as error:
+            if self.folded.kept == self.folded.hosts:
+                raise
+            raise ScenarioError(
+                f"{error}, in the folded network of {self.folded.kept} hosts"
+            ) from None
 
     def _add(self) -> Folded:
         # Consecutive seeds of a comparison have different samples.
