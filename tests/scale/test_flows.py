@@ -2,13 +2,18 @@
 
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sojourn
-from sojourn import ScenarioError
+from sojourn import Result, ScenarioError
 from sojourn.analysis.paired import ratios
+from sojourn.analysis.rpc import latency
 from sojourn.compare.comparison import compare
+from sojourn.runs.answers import OF_PACKETS
+from sojourn.show.console import console
 from sojourn.show.fidelity import fidelity_lines
+from sojourn.show.result import result_tables
 
 SCENARIO: dict[str, Any] = {
     "seed": 3,
@@ -38,6 +43,24 @@ def test_the_whole_network_is_predicted() -> None:
     assert fidelity["sparse"] == 0
     assert abs(fidelity["self_check"][0]["mean"]) < 0.1
     assert any(line.startswith("self-check") for line in fidelity_lines([answer]))
+
+
+def test_what_a_law_does_not_predict_is_null() -> None:
+    sizes = {"kind": "fixed", "size": "20 KB"}
+    calls = {"kind": "rpc", "request": sizes, "response": sizes}
+    workload = calls | {"pattern": {"load": 0.3, "calls": 600}}
+    answer = sojourn.run(SCENARIO | {"workload": workload, "fidelity": FLOWS})
+    assert all(answer.flows[name].null_count() == 1200 for name in OF_PACKETS)
+    with pytest.raises(ScenarioError, match="latency: fidelity `flows` predicts FCTs of requests"):
+        latency("p99")(answer)
+
+
+def test_unfinished_flows_without_a_number_of_timeouts_are_listed() -> None:
+    result = sojourn.run(SCENARIO | {"time_limit": "100 us"})
+    flows = result.flows.with_columns(timeouts=pl.lit(None, pl.UInt32))
+    with console.capture() as capture:
+        console.print(result_tables(Result(flows, result.samples, result.summary)))
+    assert "unfinished flows with most remaining bytes" in capture.get()
 
 
 def test_the_answer_does_not_depend_on_threads() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sojourn._core import ScenarioError
 from sojourn.analysis.metrics import (
     Floats,
     Metric,
@@ -20,6 +21,7 @@ from sojourn.analysis.metrics import (
     warm_up_s,
 )
 from sojourn.runs.results import REQUEST, RESPONSE, Result, Run
+from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
 
 
 def calls(result: Result, kind: str = "") -> pl.DataFrame:
@@ -65,7 +67,15 @@ def _parts(result: Result) -> int:
 
 
 def _observed(result: Result, kind: str) -> tuple[Floats, Floats]:
-    """Return the latencies of answered calls, and the waiting times of unanswered ones."""
+    """Return the latencies of answered calls, and the waiting times of unanswered ones.
+
+    Raises `ScenarioError` for an answer of the fidelity `flows`, which has no latencies.
+    """
+    if result.summary.get(FIELD, {}).get("kind") == FLOWS:
+        raise ScenarioError(
+            f"latency: {FIELD} `{FLOWS}` predicts FCTs of requests and responses, not latencies "
+            f"of calls; use `{SAMPLE}`"
+        )
     table = calls(result, kind)
     starts = table.filter(pl.col("latency_s").is_null())["start_s"].to_numpy()
     latencies = table["latency_s"].drop_nulls().to_numpy()

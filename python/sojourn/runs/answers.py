@@ -25,6 +25,13 @@ SAMPLE = "sample"
 """Column of the flow records of a sampled answer: the number of the folded network."""
 
 
+OF_PACKETS = (
+    *("retransmits", "timeouts", "acked_s", "latency_s"),
+    *("lost_packets", "reordered_packets", "reordering_extent"),
+)
+"""Columns of flow records that a law does not predict; null in the answer of `flows`."""
+
+
 class Answer(Protocol):
     """Runs that answer a scenario."""
 
@@ -218,7 +225,8 @@ def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:
     """Return flow records with these slowdowns; an infinite one is that of an unfinished flow."""
     slowdown = pl.Series("slowdown", slowdowns)
     is_done = slowdown.is_finite()
-    flows = flows.with_columns(slowdown.set(~is_done, None))
+    unknown = (pl.lit(None, flows.schema[name]).alias(name) for name in OF_PACKETS)
+    flows = flows.with_columns(slowdown.set(~is_done, None), *unknown)
     unfinished = pl.when(is_done).then("outcome").otherwise(pl.lit("unfinished"))
     return flows.with_columns(fct_s=pl.col("slowdown") * pl.col("ideal_fct_s"), outcome=unfinished)
 

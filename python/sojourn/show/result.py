@@ -236,7 +236,8 @@ def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
     for row in largest.to_dicts():
         ends = (str(row[name]) for name in ("flow", "source", "target"))
         sizes = (format_size(row[name]) for name in ("size_bytes", "remaining"))
-        cells = format_time(row["start_s"]), format_count(row["timeouts"])
+        timeouts = "-" if row["timeouts"] is None else format_count(row["timeouts"])
+        cells = format_time(row["start_s"]), timeouts
         rows.append([*ends, row["class"], *sizes, *cells])
     title = "unfinished flows with most remaining bytes"
     table = text_table(Table(title, columns, rows, optional=["to", "class"]))
