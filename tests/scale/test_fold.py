@@ -152,6 +152,7 @@ RPC = {"kind": "rpc", "request": SIZES, "response": SIZES}
             64,
             "workload.target: an incast to one host",
         ),
+        (CLOS, POISSON | {"gap_shape": 1.3}, 64, "workload.gap_shape: does not fold"),
         (
             CLOS,
             RPC | {"pattern": {"outstanding": 2, "calls": 800, "connections": 1}},

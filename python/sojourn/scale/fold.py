@@ -226,6 +226,11 @@ class _Folding:
     def _poisson(
         self, _given: Mapping[str, Any], complete: Mapping[str, Any], field: str
     ) -> dict[str, Any]:
+        if complete["gap_shape"] != "none":
+            raise ScenarioError(
+                f"{field}.gap_shape: does not fold, as all hosts share the bursts, which last "
+                "longer with fewer hosts; leave `gap_shape` out, or run the scenario with packets"
+            )
         return (
             self._number("flows", complete)
             | self._reference(complete)
