@@ -11,7 +11,7 @@ from sojourn import Result, ScenarioError
 from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
-from sojourn.show.fidelity import fidelity_lines
+from sojourn.show.fidelity import doubt_lines, fidelity_lines
 
 SAMPLE = {"kind": "sample", "hosts": 64, "samples": 2}
 
@@ -79,6 +79,18 @@ def test_a_trend_with_size_causes_a_warning_if_there_are_flows_enough() -> None:
         summary = answer.summary | {"fidelity": fidelity}
         lines = doubts(Result(answer.flows, answer.samples, summary))
         assert ("half" in lines) == has_doubt
+
+
+def test_the_warning_of_several_answers_is_the_worst_of_each_kind() -> None:
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
+    row = {"above": 0.0, "up_to": 1e4, "flows": 1000, "p99": 0.0}
+    answers = [
+        Result(answer.flows, answer.samples, answer.summary | {"fidelity": fidelity})
+        for mean in (0.52, 1.52, 0.2)
+        for fidelity in [answer.summary["fidelity"] | {"self_check": [row | {"mean": mean}]}]
+    ]
+    (line,) = [line for line in doubt_lines(answers) if "the law of one sample" in line]
+    assert "is wrong on another by up to 152 %" in line
 
 
 def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:

@@ -35,8 +35,21 @@ CLIFF = 1.5
 """Factor around the minimum RTO in which a percentile changes with the share of timeouts."""
 
 
-def doubts(result: Result) -> dict[str, str]:
-    """Return the reasons for which the numbers of an answer may mislead: a line by its kind."""
+Doubts = dict[str, tuple[float, str]]
+"""By kind, the size of a doubt, by which those of a kind compare, and its line."""
+
+
+def doubts(*results: Result) -> dict[str, str]:
+    """Return the reasons for which the numbers of answers may mislead: the worst line by kind."""
+    worst: Doubts = {}
+    for result in results:
+        for kind, doubt in _doubts(result).items():
+            if kind not in worst or doubt[0] > worst[kind][0]:
+                worst[kind] = doubt
+    return {kind: line for kind, (_, line) in worst.items()}
+
+
+def _doubts(result: Result) -> Doubts:
     fidelity = result.summary.get("fidelity", {"kind": PACKETS})
     if fidelity["kind"] == PACKETS:
         return {}
@@ -48,15 +61,18 @@ def doubts(result: Result) -> dict[str, str]:
     few = rows.filter(pl.col("flows") < LEAST_FLOWS)["size"].to_list()
     if few:
         lines["few"] = (
-            f"fewer than {LEAST_FLOWS} flows: p99 of {', '.join(few)} differs by 20 % between seeds"
+            len(few),
+            f"fewer than {LEAST_FLOWS} flows: p99 of {', '.join(few)} differs by 20 % between "
+            "seeds",
         )
     largest = rows.row(-1, named=True)
     starts = result.flows["start_s"].to_numpy()
     length = float(np.ptp(starts)) if len(starts) else 0.0
     if length < LEAST_FCTS * largest["mean"]:
         lines["short"] = (
+            -length / largest["mean"],
             f"the arrivals last {format_time(length)}, less than {LEAST_FCTS} mean FCTs of the "
-            f"largest flows ({format_time(largest['mean'])}): the network is still filling"
+            f"largest flows ({format_time(largest['mean'])}): the network is still filling",
         )
     slowdowns = result.flows["slowdown"].drop_nulls().to_numpy()
     number = math.ceil(FEW_FLOWS * len(slowdowns))
@@ -64,59 +80,66 @@ def doubts(result: Result) -> dict[str, str]:
     share = float(largest_slowdowns.sum() / slowdowns.sum()) if number else 0.0
     if share > LARGEST_SHARE:
         lines["rare"] = (
+            share,
             f"{100 * FEW_FLOWS:g} % of the flows make up {100 * share:.0f} % of the mean slowdown, "
-            "and differ between samples: quote percentiles"
+            "and differ between samples: quote percentiles",
         )
     rto = _least_rto(result)
     cliffs = rows.filter(pl.col("p99").is_between(rto / CLIFF, rto * CLIFF))["size"].to_list()
     if cliffs:
         lines["cliff"] = (
+            len(cliffs),
             f"p99 of {', '.join(cliffs)} is near the minimum RTO of {format_time(rto)}, where it "
-            "changes with the share of flows that have a timeout: quote p95 or p99.9"
+            "changes with the share of flows that have a timeout: quote p95 or p99.9",
         )
     return lines
 
 
-def _doubts_of_folds(fidelity: Mapping[str, Any]) -> dict[str, str]:
+def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
     """Return the doubts about what folded networks stand for."""
-    lines: dict[str, str] = {}
+    lines: Doubts = {}
     kept = fidelity["kept"]
     if kept == fidelity["hosts"]:
         return lines
     if fidelity["kind"] == SAMPLE and not fidelity["are_alike"]:
         lines["units"] = (
+            1,
             "the racks of a trace may differ in load, and the most loaded one is in each sample: "
-            "use the fidelity `flows`"
+            "use the fidelity `flows`",
         )
     if fidelity["fan_in"] and kept < NEAR_FAN_IN * fidelity["fan_in"]:
         lines["fan_in"] = (
+            fidelity["fan_in"] / kept,
             f"{fidelity['fan_in']} of {kept} hosts send in each incast: "
-            f"keep {NEAR_FAN_IN * fidelity['fan_in']} hosts or more"
+            f"keep {NEAR_FAN_IN * fidelity['fan_in']} hosts or more",
         )
     return lines
 
 
-def _doubts_of_checks(fidelity: Mapping[str, Any]) -> dict[str, str]:
+def _doubts_of_checks(fidelity: Mapping[str, Any]) -> Doubts:
     """Return the doubts from folded networks of half the size, and about the law of a fluid."""
-    lines = {}
+    lines: Doubts = {}
     halves = fidelity.get("half", {}).get("errors", ())
     means = [abs(row["mean"]) for row in halves if row["flows"] >= LEAST_FLOWS]
     trend = max(means, default=0.0)
     if trend > LARGEST_TREND:
         lines["half"] = (
+            trend,
             f"the mean slowdown of folded networks of half the size differs by up to "
-            f"{100 * trend:.0f} %: keep more hosts"
+            f"{100 * trend:.0f} %: keep more hosts",
         )
     if (sparse := fidelity.get("sparse", 0.0)) > SPARSE:
         percent = f"{100 * sparse:.0f} %"
-        lines["sparse"] = f"{percent} of the flows have sizes that hardly occur in samples"
+        line = f"{percent} of the flows have sizes that hardly occur in samples"
+        lines["sparse"] = sparse, line
     checks = fidelity.get("self_check", ())
     worst = max((abs(row[name]) for row in checks for name in ("mean", "p99")), default=0.0)
     if worst > LARGEST_SELF_CHECK:
         error = f"{100 * worst:.0f} %" if math.isfinite(worst) else "unfinished flows"
         lines["law"] = (
+            worst,
             f"the law of one sample is wrong on another by up to {error}: use more hosts or "
-            "samples, or the fidelity `sample`"
+            "samples, or the fidelity `sample`",
         )
     return lines
 

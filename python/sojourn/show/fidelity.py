@@ -28,11 +28,8 @@ def fidelity_lines(results: Iterable[Result]) -> list[str]:
 
 
 def doubt_lines(results: Iterable[Result]) -> list[str]:
-    """Return the doubts about the answers as warnings, the first of each kind."""
-    lines: dict[str, str] = {}
-    for result in results:
-        lines = doubts(result) | lines
-    return [f"warning: {line}" for line in lines.values()]
+    """Return the doubts about the answers as warnings, the worst of each kind."""
+    return [f"warning: {line}" for line in doubts(*results).values()]
 
 
 def _lines(fidelity: Mapping[str, Any]) -> list[str]:
