@@ -45,6 +45,18 @@ def test_the_whole_network_is_predicted() -> None:
     assert any(line.startswith("self-check") for line in fidelity_lines([answer]))
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("sample", "sample: 2 runs of the whole network of 192 hosts"),
+        ("flows", "flows: a fluid, corrected by 2 runs of the whole network of 192 hosts"),
+    ],
+)
+def test_an_answer_by_runs_of_the_whole_network_names_its_kind(kind: str, line: str) -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": {"kind": kind, "hosts": 192, "samples": 2}})
+    assert fidelity_lines([answer])[0] == f"fidelity: {line}"
+
+
 def test_what_a_law_does_not_predict_is_null() -> None:
     sizes = {"kind": "fixed", "size": "20 KB"}
     calls = {"kind": "rpc", "request": sizes, "response": sizes}

@@ -7,7 +7,7 @@ from typing import Any
 from sojourn.analysis.fidelity import doubts
 from sojourn.base.units import count, format_count, format_exact_size
 from sojourn.runs.results import Result
-from sojourn.scenario.fidelity import PACKETS
+from sojourn.scenario.fidelity import FLOWS, PACKETS
 
 
 def fidelity_lines(results: Iterable[Result]) -> list[str]:
@@ -35,7 +35,9 @@ def doubt_lines(results: Iterable[Result]) -> list[str]:
 def _lines(fidelity: Mapping[str, Any]) -> list[str]:
     samples, hosts = len(fidelity["seeds"]), format_count(fidelity["hosts"])
     if fidelity["kept"] == fidelity["hosts"]:
-        return [f"fidelity: {count(samples, 'run')} of the whole network of {hosts} hosts"]
+        runs = f"{count(samples, 'run')} of the whole network of {hosts} hosts"
+        runs = f"a fluid, corrected by {runs}" if fidelity["kind"] == FLOWS else runs
+        return [f"fidelity: {fidelity['kind']}: {runs}"]
     loads = [
         f"{tier} {100 * folded:.1f} % (whole {100 * whole:.1f} %)"
         for tier, (whole, folded) in fidelity["utilisations"].items()
