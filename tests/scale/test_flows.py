@@ -10,6 +10,7 @@ from sojourn import Result, ScenarioError
 from sojourn.analysis.paired import ratios
 from sojourn.analysis.rpc import latency
 from sojourn.compare.comparison import compare
+from sojourn.compare.tables import counter_tables
 from sojourn.runs.answers import OF_PACKETS
 from sojourn.show.console import console
 from sojourn.show.fidelity import fidelity_lines
@@ -65,6 +66,22 @@ def test_what_a_law_does_not_predict_is_null() -> None:
     assert all(answer.flows[name].null_count() == 1200 for name in OF_PACKETS)
     with pytest.raises(ScenarioError, match="latency: fidelity `flows` predicts FCTs of requests"):
         latency("p99")(answer)
+
+
+def test_counters_that_a_fluid_lacks_are_dashes() -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": FLOWS})
+    assert answer.summary["counts"] == {
+        **{"flows": 6000, "finished": 6000, "unfinished": 0},
+        **{"long_lived": 0, "terminated": 0},
+    }
+    with console.capture() as capture:
+        console.print(result_tables(answer))
+    assert "timeouts" not in capture.get()
+    table, _ = compare(SCENARIO, {"fidelity": [FLOWS, "packets"]}, seeds=1)
+    (counters,) = counter_tables(table)
+    for name in ("drops", "marks", "pauses", "timeouts", "retransmits", "queue max"):
+        column = counters.columns.index(name)
+        assert [row[column] == "-" for row in counters.rows] == [True, False]
 
 
 def test_unfinished_flows_without_a_number_of_timeouts_are_listed() -> None:

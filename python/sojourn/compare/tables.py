@@ -100,14 +100,14 @@ def long_lived_tables(table: pl.DataFrame) -> list[Table]:
 def counter_tables(table: pl.DataFrame) -> list[Table]:
     """Return the counts of each scheme, and utilisation and queue of the busiest link.
 
-    Counters that a model lacks are omitted, and losses if the runs have none of them.
+    Counters that all models lack are omitted, and losses if the runs have none of them.
     """
     labels = comparison.labels(table)
     part = table.filter(pl.col("metric").is_in(list(comparison.COUNTERS)))
-    part = part.filter(
+    shown = part.filter(
         pl.col("value").is_finite(), (pl.col("metric") != "losses") | (pl.col("value") > 0)
     )
-    names = [name for name in comparison.COUNTERS if name in part["metric"]]
+    names = [name for name in comparison.COUNTERS if name in shown["metric"]]
     rows = []
     for scheme in part.partition_by(labels, maintain_order=True):
         # Means over seeds; the intervals are in the file.
@@ -118,11 +118,11 @@ def counter_tables(table: pl.DataFrame) -> list[Table]:
         rows.append(
             [
                 *(str(scheme[label][0]) for label in labels),
-                *(values.get(name, "0") for name in names),
+                *(values.get(name, "-") for name in names),
             ]
         )
     columns = [*labels, *names]
-    return [Table(COUNTERS_TITLE, columns, rows, labels=len(labels))] if rows else []
+    return [Table(COUNTERS_TITLE, columns, rows, labels=len(labels))] if names else []
 
 
 def _key(row: Mapping[str, Any], labels: Sequence[str]) -> tuple[str, ...]:

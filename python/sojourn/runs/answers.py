@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.base.units import parse_time
-from sojourn.runs.results import FLOWS, LINKS, OF_FLOWS, SAMPLES, TABLES, Result
+from sojourn.runs.results import FLOWS, LINKS, OF_FLOWS, OUTCOMES, SAMPLES, TABLES, Result
 from sojourn.scale.errors import Floats, Slowdowns, errors_by_size, widest_p99
 from sojourn.scale.law import FluidFlows, Law, self_check
 from sojourn.scale.sample import Samples, check_flows, fluid_of
@@ -180,11 +180,13 @@ class _Flows:
             _learnt_flows(by_packets, fluid, classes, bps)
             for by_packets, fluid in zip(packets, fluids, strict=True)
         ]
-        flows = whole.flows
         seed = int(self._scenario.get("seed", 1))
-        slowdowns, sparse = Law(pairs).predict(_fluid_flows(flows, classes, bps), seed)
+        slowdowns, sparse = Law(pairs).predict(_fluid_flows(whole.flows, classes, bps), seed)
+        flows = _predicted(whole.flows, slowdowns)
+        outcomes = dict(flows["outcome"].value_counts().iter_rows())
         summary = {
             **whole.summary,
+            "counts": {"flows": flows.height, **{name: outcomes.get(name, 0) for name in OUTCOMES}},
             "scenario": Prepared(self._scenario).complete(),
             "fidelity": self._samples.summary()
             | {"sparse": sparse, "self_check": self_check(pairs, seed)},
@@ -192,7 +194,7 @@ class _Flows:
             "cpu_seconds": _sum_of_times(result.summary["cpu_seconds"] for result in results),
         }
         others = {LINKS: whole.links}
-        return Result(_predicted(flows, slowdowns), whole.samples, summary, others)
+        return Result(flows, whole.samples, summary, others)
 
 
 def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], access_bps: float) -> FluidFlows:

@@ -211,7 +211,7 @@ def _counts(result: Result) -> Text:
     hops = sum(counts.get("packet_hops", {}).values())
     if hops and took:
         speed += f", {hops / took / 1e6:.1f} million packet-hops per {unit}"
-    return Text("\n".join([tally, speed, *_windows(result)]))
+    return Text("\n".join([*([tally] if tally else []), speed, *_windows(result)]))
 
 
 def _windows(result: Result) -> list[str]:
