@@ -30,7 +30,9 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
         "precision": "none",
         "max_samples": 32,
     }
-    assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in fidelity_lines([answer])
+    lines = fidelity_lines([answer])
+    assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in lines
+    assert "counts of flows, packets, drops and marks: sums of 2 samples" in lines
 
 
 def test_samples_are_ordinary_runs() -> None:

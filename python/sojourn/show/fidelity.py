@@ -7,7 +7,7 @@ from typing import Any
 from sojourn.analysis.fidelity import doubts
 from sojourn.base.units import count, format_count, format_exact_size
 from sojourn.runs.results import Result
-from sojourn.scenario.fidelity import FLOWS, PACKETS
+from sojourn.scenario.fidelity import FLOWS, PACKETS, SAMPLE
 
 
 def fidelity_lines(results: Iterable[Result]) -> list[str]:
@@ -33,6 +33,14 @@ def doubt_lines(results: Iterable[Result]) -> list[str]:
 
 
 def _lines(fidelity: Mapping[str, Any]) -> list[str]:
+    samples = len(fidelity["seeds"])
+    is_sum = fidelity["kind"] == SAMPLE and samples > 1
+    counts = f"counts of flows, packets, drops and marks: sums of {count(samples, 'sample')}"
+    return [*_network_lines(fidelity), *([counts] if is_sum else [])]
+
+
+def _network_lines(fidelity: Mapping[str, Any]) -> list[str]:
+    """Return the networks that are simulated, and the utilisations of their links."""
     samples, hosts = len(fidelity["seeds"]), format_count(fidelity["hosts"])
     if fidelity["kept"] == fidelity["hosts"]:
         runs = f"{count(samples, 'run')} of the whole network of {hosts} hosts"
