@@ -11,6 +11,7 @@ from sojourn import Result, ScenarioError
 from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
+from sojourn.runs import answers
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 
 SAMPLE = {"kind": "sample", "hosts": 64, "samples": 2}
@@ -33,6 +34,34 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
     lines = fidelity_lines([answer])
     assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in lines
     assert "counts of flows, packets, drops and marks: sums of 2 samples" in lines
+
+
+def test_histograms_of_all_samples_are_added() -> None:
+    changes = {"samples": {"interval": "10 us", "rtts": True}}
+    answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE})
+    folded = sojourn.fold(FOLDABLE | changes, 64).scenario
+    parts = [sojourn.run(folded | {"seed": seed}).summary["rtts"][0] for seed in (6, 7)]
+    (sums,) = answer.summary["rtts"]
+    assert sum(sums["count"]) == sum(sum(part["count"]) for part in parts)
+    for bounds in ("lower_s", "upper_s"):
+        assert sums[bounds] == sorted({*parts[0][bounds], *parts[1][bounds]})
+
+
+def test_warnings_and_deadlocks_of_all_samples_are_kept() -> None:
+    plan = answers.plan(FOLDABLE | {"fidelity": SAMPLE})
+    result = sojourn.run(plan.scenarios[0])
+    cycles = [{"links": ["leaf0->spine0"], "since_s": since} for since in (1e-6, 2e-6)]
+    results = [
+        Result(
+            result.flows,
+            result.samples,
+            result.summary | {"warnings": ["of both", line], "deadlocks": [cycle]},
+        )
+        for line, cycle in zip(("of the first", "of the second"), cycles, strict=True)
+    ]
+    summary = plan.combined(results).summary
+    assert summary["warnings"] == ["of both", "of the first", "of the second"]
+    assert summary["deadlocks"] == cycles
 
 
 def test_samples_are_ordinary_runs() -> None:

@@ -186,6 +186,7 @@ class _Flows:
         outcomes = dict(flows["outcome"].value_counts().iter_rows())
         summary = {
             **whole.summary,
+            "warnings": _warnings([result.summary for result in (*packets, whole)]),
             "counts": {"flows": flows.height, **{name: outcomes.get(name, 0) for name in OUTCOMES}},
             "scenario": Prepared(self._scenario).complete(),
             "fidelity": self._samples.summary()
@@ -252,10 +253,14 @@ def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
 
 
 def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the summary of several samples: counts and times added."""
+    """Return the summary of several samples: counts, RTTs and times added, warnings each once."""
+    rtts = {"rtts": _rtts(summaries)} if "rtts" in summaries[0] else {}
     loads = [summary["realised_load"] for summary in summaries if summary.get("realised_load")]
     return {
         **summaries[0],
+        **rtts,
+        "warnings": _warnings(summaries),
+        "deadlocks": [cycle for summary in summaries for cycle in summary.get("deadlocks", ())],
         "counts": _added([summary["counts"] for summary in summaries]),
         "stuck": [flow for summary in summaries for flow in summary["stuck"]],
         "realised_load": sum(loads) / len(loads) if loads else None,
@@ -263,6 +268,30 @@ def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "wall_seconds": sum(summary["wall_seconds"] for summary in summaries),
         "cpu_seconds": _sum_of_times(summary["cpu_seconds"] for summary in summaries),
     }
+
+
+def _warnings(summaries: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the warnings of several runs, each once."""
+    return list(dict.fromkeys(line for each in summaries for line in each.get("warnings", ())))
+
+
+def _rtts(summaries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the histograms of RTTs of several samples, added by class."""
+    classes: dict[str, dict[tuple[float, float], int]] = {}
+    for histogram in (each for summary in summaries for each in summary["rtts"]):
+        counts = classes.setdefault(histogram["class"], {})
+        bounds = zip(histogram["lower_s"], histogram["upper_s"], strict=True)
+        for bin_of, number in zip(bounds, histogram["count"], strict=True):
+            counts[bin_of] = counts.get(bin_of, 0) + number
+    return [
+        {
+            "class": name,
+            "lower_s": [lower for lower, _ in sorted(counts)],
+            "upper_s": [upper for _, upper in sorted(counts)],
+            "count": [counts[bin_of] for bin_of in sorted(counts)],
+        }
+        for name, counts in classes.items()
+    ]
 
 
 def _sum_of_times(times: Iterable[float | None]) -> float | None:
