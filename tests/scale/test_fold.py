@@ -152,6 +152,12 @@ RPC = {"kind": "rpc", "request": SIZES, "response": SIZES}
             64,
             "workload.target: an incast to one host",
         ),
+        (
+            {"kind": "fat_tree", "k": 48},
+            POISSON,
+            5000,
+            "hosts: a fold with random pairs has at most 4096 hosts, not 4992",
+        ),
         (CLOS, POISSON | {"gap_shape": 1.3}, 64, "workload.gap_shape: does not fold"),
         (
             CLOS,

@@ -21,6 +21,9 @@ from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
 LEAST_HOSTS, LEAST_RACKS = 64, 4
 """Smallest fold, unless the network itself is smaller."""
 
+MOST_HOSTS = 4096
+"""Largest fold with random pairs of hosts, the limit of the core's pairs by distance."""
+
 LARGEST_ERROR = 0.02
 """Largest difference between the utilisations of a tier, as a share of that of the whole."""
 
@@ -367,6 +370,11 @@ class _Folding:
     def _shares_of(self, given: Any) -> list[float]:
         if len(self._part.hosts_by_distance) != len(self._whole.hosts_by_distance):
             raise ScenarioError("hosts: the fold lacks a distance of the whole; keep more hosts")
+        if self._part.hosts > MOST_HOSTS:
+            raise ScenarioError(
+                f"hosts: a fold with random pairs has at most {MOST_HOSTS} hosts, not "
+                f"{self._part.hosts}; keep fewer"
+            )
         return self._whole.uniform_shares() if given == "none" else list(given)
 
     def _offered(self, complete: Mapping[str, Any]) -> float:
