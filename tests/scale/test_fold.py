@@ -147,6 +147,13 @@ RPC = {"kind": "rpc", "request": SIZES, "response": SIZES}
             "at least 120 hosts",
         ),
         (
+            # 245 hosts keep four racks of 50.
+            {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 50},
+            {"kind": "incast", "fan_in": 120, "size": "20 KB", "interval": "1 ms"},
+            245,
+            "at least 240 hosts: .*; not 200, the whole racks of equal pods within 245",
+        ),
+        (
             CLOS,
             {"kind": "incast", "fan_in": 8, "size": "20 KB", "interval": "1 ms", "target": 3},
             64,

@@ -100,17 +100,18 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     workload = complete["workload"]
     fan_in = _largest_fan_in(workload)
     least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
-    if hosts < min(least, whole.hosts):
-        raise ScenarioError(
-            f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
-            f"{LEAST_RACKS} racks, and twice the senders of an incast; not {hosts}"
-        )
     for name in OF_SINGLE_LINKS:
         if complete[name]:
             raise ScenarioError(
                 f"{name}: do not fold, as they concern single links; run the scenario with packets"
             )
     part = whole.folded(hosts)
+    if (kept := min(hosts, part.hosts)) < min(least, whole.hosts):
+        racks = "" if kept == hosts else f", the whole racks of equal pods within {hosts}"
+        raise ScenarioError(
+            f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
+            f"{LEAST_RACKS} racks, and twice the senders of an incast; not {kept}{racks}"
+        )
     if part.hosts == whole.hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     topology = complete["topology"]
