@@ -178,6 +178,13 @@ def test_a_link_that_a_fold_lacks_is_missing_in_the_folded_network() -> None:
     assert str(error.value).startswith("samples.queues[0]: there is no link `leaf10->spine0`")
 
 
+@pytest.mark.parametrize("fidelity", [SAMPLE, SAMPLE | {"kind": "flows"}], ids=["sample", "flows"])
+def test_samples_have_valid_seeds_under_the_largest_seed(fidelity: Any) -> None:
+    answer = sojourn.run(FOLDABLE | {"seed": (1 << 64) - 1, "fidelity": fidelity})
+    assert answer.summary["fidelity"]["seeds"] == [(1 << 64) - 2, (1 << 64) - 1]
+    assert answer.summary["seed"] == (1 << 64) - 1
+
+
 def test_an_ideal_has_no_samples() -> None:
     with pytest.raises(ScenarioError, match="not for the ideal max_min"):
         sojourn.run(FOLDABLE | {"fidelity": "sample", "model": "max_min"})

@@ -22,6 +22,9 @@ from sojourn.scenario.reading import Scenario
 NAMING_LINKS = ("samples", "record")
 """Fields of a scenario that may name links."""
 
+SEEDS = 1 << 64
+"""Number of seeds of the core."""
+
 
 class Samples:
     """Folded networks of a scenario, each with a seed of its own."""
@@ -61,7 +64,7 @@ class Samples:
     def _add(self) -> Folded:
         # Consecutive seeds of a comparison have different samples.
         most = self.fidelity.samples if self.fidelity.precision == "none" else MAX_SAMPLES
-        seed = int(self._whole.get("seed", 1)) * most + len(self.seeds)
+        seed = (int(self._whole.get("seed", 1)) * most + len(self.seeds)) % SEEDS
         folded = fold(self._whole, self.fidelity.hosts, seed)
         self.seeds.append(seed)
         self.scenarios.append({**folded.scenario, "seed": seed})
