@@ -10,7 +10,9 @@ import pytest
 
 import sojourn
 from sojourn import ScenarioError, cli
+from sojourn.analysis.fidelity import doubts
 from sojourn.scenario.writing import as_toml
+from sojourn.show.fidelity import fidelity_lines
 
 TOPOLOGY = {
     **{"kind": "clos", "pods": 8, "edges_per_pod": 4, "hosts_per_edge": 8},
@@ -126,3 +128,22 @@ def test_the_command_writes_a_folded_trace(tmp_path: Path) -> None:
     assert "fidelity" not in small
     assert small["workload"]["file"]["name"] == "folded-flows.csv"
     assert sojourn.run(small).flows.height == pytest.approx(500, rel=0.2)
+
+
+def test_racks_with_few_partners_cause_a_warning() -> None:
+    flows = skewed(sigma=0.1)
+    rack, host = pl.col("source") // 8, pl.col("target") % 8
+    partner = flows.with_columns(target=(rack + 8) % 32 * 8 + host)
+    # Of four racks in a pod, the others are three partners for flows within the pod.
+    within = flows.with_columns(target=(rack // 4 * 4 + (rack + 1) % 4) * 8 + host)
+    for trace, most, has_doubt in ((flows, 0.2, False), (partner, 1.0, True), (within, 1.0, True)):
+        fidelity = {"kind": "flows", "hosts": 128}
+        answer = sojourn.run(scenario(trace) | {"fidelity": fidelity, "time_limit": "1 ms"})
+        largest, drawn = answer.summary["fidelity"]["partners"]
+        assert largest == pytest.approx(most, abs=0.1)
+        assert drawn < 0.5
+        lines = fidelity_lines([answer])
+        assert any(
+            "racks to which a rack of a trace sends are drawn anew" in line for line in lines
+        )
+        assert ("partners" in doubts(answer)) == has_doubt

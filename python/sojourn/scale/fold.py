@@ -45,6 +45,9 @@ NOT_PRESERVED = (
 )
 """Differences of any fold from the whole network."""
 
+PARTNERS = "the racks to which a rack of a trace sends are drawn anew, at their distance"
+"""Difference of any folded trace from the whole one."""
+
 
 @dataclass(frozen=True)
 class Folded:
@@ -62,6 +65,8 @@ class Folded:
     """As the function `are_alike`."""
     fan_in: int = 0
     """Most senders of an incast."""
+    partners: tuple[float, float] = (0.0, 0.0)
+    """As `FoldedTrace.partners`; of several traces, those with the largest difference."""
     not_preserved: Sequence[str] = ()
     """Differences from the whole network in words."""
 
@@ -134,7 +139,12 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
         *(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations),
         are_alike=are_alike(workload),
         fan_in=fan_in,
-        not_preserved=(*NOT_PRESERVED, *_bottlenecks(whole, part)),
+        partners=folding.partners,
+        not_preserved=(
+            *NOT_PRESERVED,
+            *([] if are_alike(workload) else [PARTNERS]),
+            *_bottlenecks(whole, part),
+        ),
     )
 
 
@@ -198,6 +208,12 @@ class _Folding:
         self._share = part.hosts / whole.hosts
         self._sums: dict[str, tuple[float, float]] = {}
         self._are_known = True
+        self._partners: list[tuple[float, float]] = []
+
+    @property
+    def partners(self) -> tuple[float, float]:
+        """Partners as of `Folded`."""
+        return max(self._partners, default=(0.0, 0.0), key=lambda each: each[0] - each[1])
 
     @property
     def utilisations(self) -> dict[str, tuple[float, float]]:
@@ -274,6 +290,7 @@ class _Folding:
         scenario = {**self._scenario, "workload": given}
         folded = fold_trace(scenario, self._whole, self._part, self._sample)
         self._add_loads(*folded.loads)
+        self._partners.append(folded.partners)
         return {"file": {"name": f"folded-{file['name']}", "text": folded.text}}
 
     def _synchronised(

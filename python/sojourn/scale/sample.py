@@ -101,6 +101,7 @@ class Samples:
             "units": folded.units,
             "are_alike": folded.are_alike,
             "fan_in": folded.fan_in,
+            "partners": list(folded.partners),
             "seeds": list(self.seeds),
             "utilisations": {tier: list(loads) for tier, loads in folded.utilisations.items()},
             "not_preserved": list(folded.not_preserved),

@@ -38,6 +38,9 @@ class FoldedTrace:
     text: str
     loads: tuple[dict[str, float], dict[str, float]]
     """Mean utilisation of each tier of links, whole and folded."""
+    partners: tuple[float, float]
+    """Share of a rack's bytes to others that its largest partner at each distance receives, and
+    with targets drawn anew: means over racks of the whole, weighted by bytes."""
 
 
 def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> FoldedTrace:
@@ -73,7 +76,8 @@ def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> 
     )
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     text = table.with_columns(pl.col("deadline_s").fill_nan(None)).write_csv(float_precision=12)
-    return FoldedTrace(text, loads)
+    partners = _partners(whole, folding.sources, folding.targets, sizes)
+    return FoldedTrace(text, loads, partners)
 
 
 def _loads(
@@ -88,6 +92,39 @@ def _loads(
         if number
     ]
     return network.utilisations(total / seconds / network.hosts, shares)
+
+
+def _partners(
+    network: Network, sources: Hosts, targets: Hosts, sizes: Floats
+) -> tuple[float, float]:
+    """Return `FoldedTrace.partners`; drawn targets are at the distances of those of the trace."""
+    random = np.random.default_rng(0)
+    flows = pl.DataFrame(
+        {
+            "source": sources // network.hosts_per_rack,
+            "target": targets // network.hosts_per_rack,
+            "bytes": sizes,
+            "distance": network.distances(sources, targets),
+        }
+    ).filter(pl.col("distance") > 0)
+    pod = pl.col("source") // network.racks
+    # Targets within a pod are drawn in this pod, and others in all pods.
+    flows = flows.with_columns(group=pl.when(pl.col("distance") == 1).then(pod).otherwise(-1))
+    drawn = flows.with_columns(order=random.permutation(flows.height)).with_columns(
+        pl.col("target").sort_by("order").over("group")
+    )
+    is_beyond_pod = pl.col("target") // network.racks != pod
+    drawn = drawn.filter(
+        pl.col("target") != pl.col("source"), (pl.col("distance") == 1) | is_beyond_pod
+    )
+    return _largest_share(flows), _largest_share(drawn)
+
+
+def _largest_share(flows: pl.DataFrame) -> float:
+    """Return the share of bytes that go from each rack to its largest partner at each distance."""
+    pairs = flows.group_by("distance", "source", "target").agg(pl.col("bytes").sum())
+    racks = pairs.group_by("distance", "source").agg(pl.col("bytes").sum(), most=pl.max("bytes"))
+    return float(racks["most"].sum()) / float(racks["bytes"].sum() or 1.0)
 
 
 class _TraceFolding:
