@@ -92,6 +92,12 @@ def test_unfinished_flows_without_a_number_of_timeouts_are_listed() -> None:
     assert "unfinished flows with most remaining bytes" in capture.get()
 
 
+@pytest.mark.parametrize(("limit", "flows"), [("1 us", 2), ("1 ns", 0)])
+def test_a_run_in_which_no_flow_ends_has_an_answer(limit: str, flows: int) -> None:
+    answer = sojourn.run(SCENARIO | {"time_limit": limit, "fidelity": FLOWS})
+    assert answer.summary["counts"]["unfinished"] == answer.flows.height == flows
+
+
 def test_the_answer_does_not_depend_on_threads() -> None:
     answers = [sojourn.run(SCENARIO | {"fidelity": FLOWS}, threads=n).flows for n in (1, 2)]
     assert answers[0].equals(answers[1])

@@ -204,7 +204,8 @@ def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], access_bps: float)
     sizes = flows["size_bytes"].to_numpy().astype(np.float64)
     targets = flows["target"].to_numpy()
     bits = np.bincount(targets, 8 * sizes)
-    seconds = float(np.ptp(flows["start_s"].to_numpy())) or math.inf
+    starts = flows["start_s"].to_numpy()
+    seconds = (float(np.ptp(starts)) if len(starts) else 0.0) or math.inf
     return FluidFlows(
         numbers.astype(np.int64),
         sizes,
