@@ -115,6 +115,7 @@ def test_schemes_share_the_fluid_and_are_not_paired_by_flow(tmp_path: Any) -> No
     ("changes", "message"),
     [
         ({"account": True}, "account: fidelity `flows` predicts completion times only"),
+        ({"workload": {"kind": "long_lived"}}, "long-lived flows have no completion time"),
         ({"routing": "spray_random"}, "routing: under `flows` a flow has one path"),
         (
             {

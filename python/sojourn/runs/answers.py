@@ -231,8 +231,9 @@ def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:
     is_done = slowdown.is_finite()
     unknown = (pl.lit(None, flows.schema[name]).alias(name) for name in OF_PACKETS)
     flows = flows.with_columns(slowdown.set(~is_done, None), *unknown)
-    unfinished = pl.when(is_done).then("outcome").otherwise(pl.lit("unfinished"))
-    return flows.with_columns(fct_s=pl.col("slowdown") * pl.col("ideal_fct_s"), outcome=unfinished)
+    is_lost = ~is_done & (pl.col("outcome") == "finished")
+    outcome = pl.when(is_lost).then(pl.lit("unfinished")).otherwise("outcome")
+    return flows.with_columns(fct_s=pl.col("slowdown") * pl.col("ideal_fct_s"), outcome=outcome)
 
 
 def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:

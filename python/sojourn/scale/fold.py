@@ -179,15 +179,16 @@ def _units(whole: Network, part: Network) -> str:
 
 def are_alike(workload: Mapping[str, Any]) -> bool:
     """Return false for a workload with a trace, whose racks may differ in load."""
-    return all(part["kind"] != "trace" for part in _parts(workload))
+    return all(part["kind"] != "trace" for part in parts_of(workload))
 
 
 def _largest_fan_in(workload: Mapping[str, Any]) -> int:
-    parts = _parts(workload)
+    parts = parts_of(workload)
     return max((part["fan_in"] for part in parts if part["kind"] == "incast"), default=0)
 
 
-def _parts(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def parts_of(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the parts of a mixed workload, or the workload as its only part."""
     return workload["parts"] if workload["kind"] == "mixed" else [workload]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold
+from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, parts_of
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import (
@@ -138,6 +138,13 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
             raise ScenarioError(
                 f"{name}: the fluid of {FIELD} `{FLOWS}` has the links of the topology as they "
                 "are; run the scenario with packets"
+            )
+    whole = {name: value for name, value in scenario.items() if name != FIELD}
+    for part in parts_of(Prepared(whole).complete()["workload"]):
+        if part["kind"] == "long_lived" and part["size"] == "none":
+            raise ScenarioError(
+                f"workload: long-lived flows have no completion time, and {FIELD} `{FLOWS}` "
+                f"predicts no throughput; give a `size`, or use `{SAMPLE}`"
             )
     if str(scenario.get("routing", "")).startswith("spray"):
         raise ScenarioError(
