@@ -116,6 +116,13 @@ def test_schemes_share_the_fluid_and_are_not_paired_by_flow(tmp_path: Any) -> No
     [
         ({"account": True}, "account: fidelity `flows` predicts completion times only"),
         ({"workload": {"kind": "long_lived"}}, "long-lived flows have no completion time"),
+        (
+            {
+                "workload": {"kind": "collective", "algorithm": "ring", "ranks": 4, "size": "1 MB"},
+                "fidelity": FLOWS | {"hosts": 192},
+            },
+            "messages of collective operations follow others",
+        ),
         ({"routing": "spray_random"}, "routing: under `flows` a flow has one path"),
         (
             {

@@ -146,6 +146,11 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
                 f"workload: long-lived flows have no completion time, and {FIELD} `{FLOWS}` "
                 f"predicts no throughput; give a `size`, or use `{SAMPLE}`"
             )
+        if part["kind"] == "collective":
+            raise ScenarioError(
+                f"workload: messages of collective operations follow others, whose ends {FIELD} "
+                f"`{FLOWS}` predicts one by one; run the scenario with packets"
+            )
     if str(scenario.get("routing", "")).startswith("spray"):
         raise ScenarioError(
             f"routing: under `{FLOWS}` a flow has one path; use the fidelity `{SAMPLE}`"
