@@ -66,6 +66,18 @@ def test_a_fold_states_at_which_ports_two_links_meet() -> None:
     assert "instead" not in lines({"kind": "leaf_spine", "leaves": 16}, 64)
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_stated"),
+    [({}, False), ({"environment": "internet"}, True), ({"cached_ssthresh": True}, True)],
+    ids=["none", "rtt", "ssthresh"],
+)
+def test_a_fold_states_that_hosts_have_fewer_peers(changes: Any, is_stated: bool) -> None:
+    fields = {key: changes[key] for key in changes if key == "environment"}
+    fields |= {"reliability": {key: changes[key] for key in changes if key not in fields}}
+    lines = sojourn.fold(scenario(CLOS, POISSON, **fields), 64).not_preserved
+    assert any("a host has fewer peers" in line for line in lines) == is_stated
+
+
 def test_a_fold_of_a_fold_is_a_fold() -> None:
     whole = scenario(CLOS, POISSON)
     once = sojourn.fold(whole, 64).scenario

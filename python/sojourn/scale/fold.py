@@ -45,6 +45,9 @@ NOT_PRESERVED = (
 )
 """Differences of any fold from the whole network."""
 
+CACHES = "a host has fewer peers, so that more flows find the cached RTT or ssthresh of another"
+"""Difference of a fold in which hosts remember their peers."""
+
 PARTNERS = "the racks to which a rack of a trace sends are drawn anew, at their distance"
 """Difference of any folded trace from the whole one."""
 
@@ -143,9 +146,18 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
         not_preserved=(
             *NOT_PRESERVED,
             *([] if are_alike(workload) else [PARTNERS]),
+            *([CACHES] if _has_caches(complete) else []),
             *_bottlenecks(whole, part),
         ),
     )
+
+
+def _has_caches(complete: Mapping[str, Any]) -> bool:
+    """Return true if flows take values of earlier ones between the same hosts."""
+    transport = complete["transport"]
+    reliability = transport.get("reliability", {}) if isinstance(transport, Mapping) else {}
+    names = ("cached_rtt", "cached_ssthresh")
+    return any(reliability.get(name, "none") not in ("none", False) for name in names)
 
 
 def _bottlenecks(whole: Network, part: Network) -> list[str]:
