@@ -49,7 +49,9 @@ impl Scenario {
         let Some(offer) = self.overload(&demands, graph) else { return Ok(()) };
         let message = format!("{}; give less, or `allow_overload = true`", offer.message(graph));
         let field = match &demands[..] {
-            [only] => format!("workload.{}", only.field),
+            [first, others @ ..] if others.iter().all(|other| other.field == first.field) => {
+                format!("workload.{}", first.field)
+            }
             _ => "workload.parts".to_owned(),
         };
         Err(Problem::new(field, message))
