@@ -182,8 +182,7 @@ impl Scenario {
             // The ideal decides when dependent flows start.
             summary["realised_load"] = Value::Null;
         }
-        let of_workload = self.overload_warning(graph).into_iter();
-        let of_workload = of_workload
+        let of_workload = (self.overload_warning(graph).into_iter())
             .chain(self.empty_start_warning())
             .chain(self.late_flows_warning(flows.flow.len()));
         summary["warnings"] = of_workload.chain(of_ideal).collect();

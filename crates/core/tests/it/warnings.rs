@@ -79,6 +79,12 @@ fn flows_that_would_start_after_the_time_limit() {
     assert_warns(&scenario, words, json!({ "time_limit": "4 s" }));
     let rows = "start_s,source,target,size_bytes\n0,0,1,1000\n2,0,1,1000\n3,1,0,1000\n";
     let file = json!({ "name": "f.csv", "text": rows });
+    let random = json!({ "kind": "poisson", "load": 0.1, "flows": 9, "stop": "1 ns",
+        "sizes": { "kind": "fixed", "size": "1 KB" } });
+    let mut stopped = scenario.clone();
+    stopped["workload"] = random;
+    let found = warnings(&stopped);
+    assert!(!found.iter().any(|line| line.contains("time_limit")), "{found:?}");
     let mut trace = scenario;
     trace["workload"] = json!({ "kind": "trace", "file": file });
     assert_warns(&trace, words, json!({ "time_limit": "4 s" }));

@@ -93,7 +93,7 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
             "additive_increase": "0.05 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
         }),
         // The simulator of [powertcp22]: 150 Mb/s at 25 Gb/s. In the form of the paper, whose increase is the
-        // rate of a host divided by its flows, so little would take flows seconds to become fair.
+        // rate of a host divided by its flows, eight flows were not fair after 20 ms with so little.
         "powertcp" | "theta_powertcp" => json!({
             "form": "simulator",
             "additive_increase": "0.6 %",
@@ -102,7 +102,8 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
         }),
         // 10 000 bytes at 10 Gb/s in a network with a base RTT of 8 us ([homa18] §3.2: the bytes of an RTT).
         "homa" => json!({ "rtt_bytes": base_rtt.show() }),
-        // Lost packets are known only after a timeout, so that many are pulled at once: an RTT of them.
+        // Lost packets are known only after a timeout, so that many are pulled at once: an RTT of them, and
+        // at least 100 (our choice).
         "ndp" => json!({ "request_pulls": scale.packets().max(100) }),
         "phost" => phost(scale),
         // uet-htsim: an RTO of 15 us and six times the transmission time of a queue of one BDP, which does

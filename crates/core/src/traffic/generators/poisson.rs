@@ -111,7 +111,8 @@ impl Workload for Config {
     }
 
     fn number(&self) -> Option<u64> {
-        self.flows
+        // A `stop` may end arrivals before.
+        self.flows.filter(|_| self.stop.is_none())
     }
 
     fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
