@@ -30,6 +30,21 @@ def test_a_run_writes_its_results_and_prints_a_summary(
     assert "by class" not in printed
 
 
+def test_a_run_of_long_lived_flows_prints_throughputs_and_no_completion_times(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flows = "flows = [{ source = 0, target = 2 }, { source = 1, target = 2 }]"
+    scenario = (
+        'topology = { kind = "star", hosts = 3 }\ntransport = "dctcp"\ntime_limit = "1 ms"\n'
+        f'workload = {{ kind = "flows", {flows} }}\n'
+    )
+    (directory / "long.toml").write_text(scenario, encoding="utf-8")
+    assert cli.invoke(["run", "long.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert "long-lived flows" in printed
+    assert "flow completion time" not in printed
+
+
 def test_a_run_states_where_results_are_and_takes_a_seed_and_fields(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
