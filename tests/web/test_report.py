@@ -194,6 +194,35 @@ def test_tabs_show_picture_table_and_scenarios_by_keys(
     page.check()
 
 
+DIFFERENT_PIXELS = """async (text) => {
+  const file = new Image();
+  file.src = `data:image/svg+xml;base64,${btoa(text)}`;
+  await file.decode();
+  const [shown, expected] = [document.querySelector("#t2 img"), file].map((image) => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, canvas.width, canvas.height).data;
+  });
+  return expected.reduce((sum, value, index) => sum + (Math.abs(value - shown[index]) > 128), 0);
+}"""
+
+
+def test_the_picture_is_that_of_the_file_with_all_its_characters(
+    report: Path, made: Path, open_page: OpenPage
+) -> None:
+    # The outlines of the copy's characters are those of the first figure.
+    page = open_page(report, "#t2")
+    page.wait_until("document.querySelector('#t2 canvas') !== null")
+    page.page.locator("#t2 [role=tab]", has_text="Picture").press("Enter")
+    page.wait_until("document.querySelector('#t2 img')?.naturalWidth > 100")
+    svg = (made / "t2.svg").read_text(encoding="utf-8")
+    assert page.page.evaluate(DIFFERENT_PIXELS, svg) == 0
+    without_characters = re.sub(r"<use [^>]*DejaVuSans[^>]*>", "", svg)
+    assert page.page.evaluate(DIFFERENT_PIXELS, without_characters) > 1000
+
+
 def test_all_figures_are_drawn_before_printing(report: Path, open_page: OpenPage) -> None:
     page = open_page(report)
     page.page.wait_for_timeout(1000)

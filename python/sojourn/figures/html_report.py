@@ -34,9 +34,12 @@ INTRODUCTION_COMMAND = (
 MAX_TABLE_BYTES = 100_000
 """Size up to which a figure's table is part of the page."""
 
-PATHS = re.compile(r' d="[^"]*"')
+PLACES = re.compile(r'(?: (?:d|x|y)="|translate\()[^")]*')
 DECIMALS = re.compile(r"-?\d+\.\d{2,}")
-"""Paths of an SVG, whose numbers the page has to a tenth of a point: a quarter of its size."""
+"""Places in an SVG, whose numbers the page has to a tenth of a point: a quarter of its size."""
+
+GLYPH = re.compile(r'(<path id="([^"]+)"(?: d="[^"]*")? transform="scale\(0\.015625\)"/>)\s*')
+"""Outline of a character in an SVG. The page has it once for all figures: a third of their size."""
 
 HEIGHTS_PX = (300, 215)
 """Heights of the panel of a figure that has only one, and of others."""
@@ -87,6 +90,7 @@ def render(
 
     `folder` is the folder of the figures' files, relative to the page.
     """
+    glyphs, blocks = _share_glyphs(blocks)
     texts = {"introduction": {"drawn": INTRODUCTION.read_text(encoding="utf-8")}, **blocks}
     pictures = {name: _picture_data(kinds.get("drawn")) for name, kinds in texts.items()}
     values = {
@@ -115,7 +119,27 @@ def render(
         for name, kinds in texts.items()
         for kind, text in kinds.items()
     }
+    packed["glyphs"] = columns.deflate(json.dumps(glyphs).encode())
     return sheet.render("report.html", SCRIPTS, packed, values)
+
+
+def _share_glyphs(
+    blocks: Mapping[str, Mapping[str, str]],
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return the outlines of characters by their ids, and texts of figures without them.
+
+    An outline that differs from another one of the same id stays in its figure.
+    """
+    glyphs: dict[str, str] = {}
+
+    def move(glyph: re.Match[str]) -> str:
+        outline, name = glyph.groups()
+        return "" if glyphs.setdefault(name, outline) == outline else glyph[0]
+
+    texts = {
+        name: {**kinds, "svg": GLYPH.sub(move, kinds["svg"])} for name, kinds in blocks.items()
+    }
+    return glyphs, texts
 
 
 def anchor(figure: str, statement: str) -> str:
@@ -222,7 +246,7 @@ def _picture(file: Path) -> str:
         raise FileError(f"{file}: invalid SVG: {error}") from None
     if root != "{http://www.w3.org/2000/svg}svg":
         raise FileError(f"{file}: not an SVG")
-    return PATHS.sub(lambda path: DECIMALS.sub(_to_a_tenth, path[0]), svg)
+    return PLACES.sub(lambda place: DECIMALS.sub(_to_a_tenth, place[0]), svg)
 
 
 def _to_a_tenth(number: re.Match[str]) -> str:

@@ -79,10 +79,22 @@ async function showPlot(place, id, fill) {
  * @param {Fill} fill
  */
 async function showPicture(place, id, fill) {
-  const blob = new Blob([await readText(`${id}.svg`)], { type: "image/svg+xml" });
+  const blob = new Blob([await readSvg(id)], { type: "image/svg+xml" });
   const url = URL.createObjectURL(blob);
   const revoke = () => URL.revokeObjectURL(url);
   fill(() => place.replaceChildren(element("img", { alt: place.dataset.alt, src: url, onload: revoke })));
+}
+
+/**
+ * Returns the SVG of a figure with the outlines of its characters, which figures share.
+ * @param {string} id
+ */
+async function readSvg(id) {
+  const svg = await readText(`${id}.svg`);
+  const glyphs = JSON.parse(await readText("glyphs"));
+  const used = new Set(svg.match(/(?<=href="#)[^"]+/g));
+  const missing = [...used].filter((name) => glyphs[name] && !svg.includes(`id="${name}"`));
+  return svg.replace("</defs>", () => `${missing.map((name) => glyphs[name]).join("")}</defs>`);
 }
 
 /**
