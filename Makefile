@@ -56,6 +56,7 @@ check: build ## formatting, lints, types, stubs, spelling, prose, generated page
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/typos
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/script_types.py
 	$(BIN)/python -m sojourn.figures.documents --check
 
 build: $(BUILT) ## set up the environment, and compile the simulator into it

@@ -193,6 +193,7 @@ class Frame {
     if (tipOwner === this) find("#tip").hidden = true;
   }
 
+  /** @returns {uPlot.Options} */
   #chartOptions() {
     const { x, y, height, left, direction, together, hasAxisBelow } = this.options;
     const stroke = () => css("--soft");
@@ -215,7 +216,7 @@ class Frame {
       time: false, distr: DISTRIBUTIONS[scale], asinh: threshold, range: () => this.range[side],
     });
     const cursorOnly = (/** @type {string} */ event) => event === "mousemove" || event === "mouseleave";
-    const sync = { key: together, scales: ["x", null], filters: { pub: cursorOnly, sub: cursorOnly } };
+    const filters = { pub: cursorOnly, sub: cursorOnly };
     return {
       width: Math.max(this.plot.clientWidth, 50), height,
       legend: { show: false },
@@ -231,8 +232,8 @@ class Frame {
       cursor: {
         x: true, y: false, points: { show: false },
         drag: { x: true, y: direction !== "x", uni: 12, setScale: false, dist: SMALLEST_DRAG },
-        bind: { dblclick: () => () => this.showAll() },
-        ...(together ? { sync } : {}),
+        bind: { dblclick: () => () => { this.showAll(); return null; } },
+        ...(together ? { sync: { key: together, scales: ["x", null], filters } } : {}),
       },
       hooks: {
         draw: [(/** @type {any} */ chart) => this.#drawLayers(chart)],
@@ -311,7 +312,7 @@ class Frame {
   }
 
   #hover() {
-    const { left, top } = this.chart.cursor;
+    const { left = -10, top = -10 } = this.chart.cursor;
     const index = this.#nearest(left, top);
     if (index < 0) this.hideTip();
     else this.showMark(index);

@@ -101,7 +101,7 @@ async function readNetwork(run, index) {
 
 /** Returns the flow that is open first: of the recorded flows, or else of all, the slowest. */
 function firstFlow() {
-  const rows = [...cloud.flow.keys()];
+  const rows = Array.from(cloud.flow, (_, row) => row);
   const known = rows.filter((row) => recorded.has(cloud.flow[row]));
   const [row] = largest(known.length ? known : rows, (row) => Math.abs(Math.log(cloud.value[row])), 1);
   return row === undefined ? ([...recorded][0] ?? null) : cloud.flow[row];
