@@ -1,5 +1,6 @@
 //! Foundations: units, random streams, configuration schema and run control.
 
+pub mod prefetch;
 pub mod random;
 pub mod run_control;
 pub mod schema;

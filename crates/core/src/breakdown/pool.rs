@@ -1,10 +1,9 @@
 //! Pool of reference-counted breakdowns. The packets that one ACK releases share a breakdown with
 //! their sender, which keeps its reference until they are acknowledged.
 
-use std::hint::black_box;
-
 use super::Breakdown;
 use super::next_fit::NextFit;
+use crate::base::prefetch::prefetch;
 
 /// Reference to a pooled breakdown. The default refers to the empty breakdown, which is not
 /// reference-counted. Must be released explicitly.
@@ -23,7 +22,10 @@ impl Aligned {
     /// Reads each of its cache lines ahead of use.
     fn read_ahead(&self) {
         let Breakdown { window, waits, stream_index, .. } = &self.0;
-        black_box((window.0[0], window.0[8], waits[0], *stream_index));
+        prefetch(&window.0[0]);
+        prefetch(&window.0[8]);
+        prefetch(waits);
+        prefetch(stream_index);
     }
 }
 

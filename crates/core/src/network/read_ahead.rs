@@ -21,7 +21,7 @@ pub struct ReadAhead {
     /// Flow, direction and position on its route of each packet that arrives.
     packets: Vec<(FlowNumber, bool, u32)>,
     /// Links on which packets go on.
-    next_links: Vec<LinkId>,
+    pub next_links: Vec<LinkId>,
     /// Flow of each packet that is delivered, and true for an answer.
     pub deliveries: Vec<(Slot, bool)>,
 }
@@ -41,16 +41,21 @@ impl Network {
         next_links.clear();
         deliveries.clear();
         links.extend(arriving);
+        if let Some(buffers) = &self.buffers {
+            for link in &*links {
+                buffers.read_ahead(self.traffic.lanes.lane(*link, 0));
+            }
+        }
         self.read_ahead_ports(links);
         for link in &*links {
             let flights = self.ports[*link as usize].arrivals(begins, ends);
             packets.extend(flights.map(|Flight { packet, .. }| {
+                self.routes.read_ahead(packet.next_hop);
                 (packet.flow, packet.kind.is_answer(), packet.next_hop)
             }));
         }
         for (flow, is_answer, position) in &*packets {
-            // Pause frames have no route.
-            match self.routes.read_ahead(*position) {
+            match self.routes.find(*position) {
                 Some(END) => {
                     deliveries.extend(self.flow_table.slot(*flow).map(|slot| (slot, *is_answer)));
                 }

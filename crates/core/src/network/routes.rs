@@ -7,12 +7,12 @@ mod allocator;
 pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hint::black_box;
 
 use rustc_hash::FxHashMap;
 
 use self::allocator::{RouteAllocator, copy};
 use self::tree::{Branches, tree};
+use crate::base::prefetch::prefetch_at;
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::{HostId, PathKey};
@@ -249,11 +249,15 @@ impl Routes {
         self.hops[position as usize]
     }
 
-    /// Reads the link at `position` ahead. With a million flows each route is a cache miss: a processor
-    /// that reads the links of a whole window at once waits for all misses together
-    /// (docs/performance.md).
-    pub fn read_ahead(&self, position: u32) -> Option<LinkId> {
-        black_box(self.hops.get(position as usize).copied())
+    /// Returns the link at `position`, as [`link`](Self::link) does; `None` if no route has it, as for pause
+    /// frames.
+    pub fn find(&self, position: u32) -> Option<LinkId> {
+        self.hops.get(position as usize).copied()
+    }
+
+    /// Reads the link at `position` ahead. With a million flows each route is a cache miss.
+    pub fn read_ahead(&self, position: u32) {
+        prefetch_at(&self.hops, position as usize);
     }
 
     /// Finds the route of a flow and the reverse route, which takes the same paths backwards.

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::{Event, Partition, WindowPlan};
+use crate::base::prefetch::prefetch_at;
 use crate::base::units::Time;
 use crate::model::graph::{Graph, LinkId};
 
@@ -140,6 +141,11 @@ impl NodeQueues {
     /// Links from other groups with an arrival before `end`.
     pub fn links_due(&self, group: usize, end: Time) -> impl Iterator<Item = LinkId> {
         self.links_of_groups_due(group..group + 1, end)
+    }
+
+    /// Reads ahead the time of the next arrival on a link.
+    pub fn read_ahead(&self, link: LinkId) {
+        prefetch_at(&self.next_arrival, link as usize);
     }
 
     /// Links to these groups from other groups with an arrival before `end`.

@@ -307,6 +307,9 @@ impl Simulation<'_> {
         let groups = queues.plan.groups_ahead(group);
         let links = queues.links_of_groups_due(groups.clone(), end);
         self.network.read_ahead(links, start, end, &mut self.ahead);
+        for link in &self.ahead.next_links {
+            queues.read_ahead(*link);
+        }
         for (slot, is_answer) in &self.ahead.deliveries {
             self.flows.read_ahead(*slot as usize, *is_answer);
         }

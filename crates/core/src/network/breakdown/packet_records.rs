@@ -4,11 +4,10 @@
 //! holds the timestamp, and the packet carries in its place the number of its record and a few flags,
 //! until it arrives at the end of its route.
 
-use std::hint::black_box;
-
 use super::hop_log::HopBegin;
 use super::packet_log::{Fate, LoggedPacket, LossCause, PacketLog, Sending};
 use super::port_activity::{Totals, WaitSums};
+use crate::base::prefetch::prefetch;
 use crate::base::units::{Duration, Time};
 use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
 use crate::breakdown::{Breakdown, Completion, PacketRecord, PathDelays};
@@ -343,14 +342,15 @@ impl PacketRecords {
 impl LegSums {
     /// Reads both lines of memory ahead.
     fn read_ahead(&self) {
-        black_box((self.receiver, self.arrived));
+        prefetch(&self.receiver);
+        prefetch(&self.arrived);
     }
 }
 
 impl HopSums {
     /// Reads the line of memory ahead.
     fn read_ahead(&self) {
-        black_box(self.stamp);
+        prefetch(self);
     }
 
     /// Adds the departure from a port.

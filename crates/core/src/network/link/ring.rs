@@ -1,6 +1,6 @@
 //! FIFO ring with access by index.
 
-use std::hint::black_box;
+use crate::base::prefetch::prefetch_at;
 
 /// Queue in a ring of memory whose length is a power of two: access by index costs one addition and one
 /// mask. An empty ring restarts at the beginning of its memory, which is still in the cache
@@ -45,9 +45,11 @@ impl<T: Copy> Ring<T> {
         if at < self.len() { self.memory.get_mut(index) } else { None }
     }
 
-    /// Reads the memory of the item at `at` ahead, which may be the next to be appended.
+    /// Reads the memory of the item at `at` ahead, which may be the next to be appended. It may lie in two
+    /// lines, of which the second is that of the next item.
     pub fn read_ahead(&self, at: usize) {
-        black_box(self.memory.get(self.index(at)).copied());
+        prefetch_at(&self.memory, self.index(at));
+        prefetch_at(&self.memory, self.index(at) + 1);
     }
 
     /// Returns the items from `at` on.

@@ -3,9 +3,8 @@
 //! The receiving node takes packets off the link and is not notified of transmissions: every packet
 //! that arrives within a window was started before the window begins (docs/design.md).
 
-use std::hint::black_box;
-
 use super::{Hop, Port, may_go};
+use crate::base::prefetch::prefetch;
 use crate::base::units::Time;
 use crate::model::packet::Packet;
 use crate::network::link::transmitter::Flight;
@@ -26,7 +25,10 @@ impl Port {
 
     /// Reads ahead the lines of memory that a hop needs, without the packets.
     pub fn read_ahead(&self) {
-        black_box((self.transmitter.busy_until, self.quiet_below, self.counters.arrived));
+        prefetch(&self.transmitter.busy_until);
+        prefetch(&self.quiet_below);
+        prefetch(&self.counters.arrived);
+        prefetch(&self.data);
     }
 
     /// Reads ahead the packets that a hop needs.

@@ -8,6 +8,7 @@
 
 use super::config::{Config, Pause};
 use super::traffic_classes::{LaneId, Lanes, Number, TrafficClasses};
+use crate::base::prefetch::prefetch_at;
 use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, LinkId, NodeId};
@@ -191,6 +192,11 @@ impl Buffers {
         };
         let fair = switch.fair.saturating_mul(1 << ingress.alpha_shift);
         2 * (times * switch.taken + bytes) <= switch.pool && load < fair
+    }
+
+    /// Reads the counters of a lane ahead.
+    pub fn read_ahead(&self, lane: LaneId) {
+        prefetch_at(&self.ingress, lane as usize);
     }
 
     /// Admits a packet to a switch that is not watched; `false` if that needs exact counters.

@@ -4,10 +4,9 @@
 //! shared state is fixed when the flow starts, and all other information travels in packets. Hence the order
 //! in which hosts are handled does not matter, as long as packets take some time between them.
 
-use std::hint::black_box;
-
 use super::connections::StreamFlows;
 use super::table::ChunkedTable;
+use crate::base::prefetch::prefetch;
 use crate::base::units::Time;
 use crate::breakdown::Completion;
 use crate::model::flow::{FlowSpec, Reordering};
@@ -219,9 +218,16 @@ impl LiveFlows {
     /// Reads ahead lines of memory that the sender needs for an answer, or the receiver for another packet.
     pub(in crate::simulation) fn read_ahead(&self, slot: usize, is_answer: bool) {
         if is_answer && let Some(end) = self.senders.get(slot) {
-            black_box((end.number, end.stop_at, end.sender.retransmits, end.breakdown.is_some()));
+            prefetch(&end.number);
+            prefetch(&end.stop_at);
+            prefetch(&end.sender.retransmits);
+            prefetch(&end.breakdown);
+            end.sender.read_ahead();
         } else if let Some(end) = self.receivers.get(slot) {
-            black_box((end.number, end.expected, end.receiver.has_options, end.completed_at));
+            prefetch(&end.number);
+            prefetch(&end.expected);
+            prefetch(&end.completed_at);
+            end.receiver.read_ahead();
         }
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::recent_blocks::RecentBlocks;
+use crate::base::prefetch::prefetch;
 use crate::base::units::{Bytes, Time};
 use crate::model::flow::Reordering;
 use crate::model::packet::{AckOptions, Flags, Header, Kind, Packet};
@@ -98,6 +99,13 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Reads ahead what a packet changes.
+    pub fn read_ahead(&self) {
+        prefetch(&self.expected);
+        prefetch(&self.out_of_order);
+        prefetch(&self.reordering);
+    }
+
     /// Creates the receiver of a flow.
     pub fn new(mechanism: &Arc<Mechanism>) -> Self {
         Self {

@@ -20,6 +20,7 @@ use self::credit::CreditState;
 use self::window_use::WindowUse;
 use super::pacing::{Pacer, PacingLimit};
 use super::rtt::RttEstimator;
+use crate::base::prefetch::prefetch;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{AckOptions, Flags, Format, Header, Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
@@ -136,6 +137,14 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// Reads ahead what an answer changes.
+    pub fn read_ahead(&self) {
+        prefetch(&self.state);
+        prefetch(&self.scoreboard);
+        prefetch(&self.rtt);
+        prefetch(&self.pacer);
+    }
+
     /// Creates a sender of `size` bytes of payload, or of unbounded payload.
     pub fn new(
         size: Option<Bytes>,
