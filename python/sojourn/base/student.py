@@ -1,4 +1,10 @@
-"""Quantiles of Student's t distribution."""
+"""Quantiles of Student's t distribution, and the intervals that they give."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 QUANTILES_975 = (
     12.706204736174694,
@@ -45,3 +51,21 @@ def t_quantile(probability: float, degrees: int) -> float:
     from scipy.special import stdtrit  # noqa: PLC0415 - see above
 
     return float(stdtrit(degrees, probability))
+
+
+def half_width(
+    values: Sequence[float] | npt.NDArray[np.float64],
+    centre: float | None = None,
+    confidence: float = 0.95,
+) -> float:
+    """Return the half width of Student's interval of the mean of values; NaN for a single one.
+
+    With a `centre`, the interval is that of a statistic of a run, such as a percentile, and the
+    values are those of batches: their deviations are from the centre, not from their mean.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if len(data) < 2:
+        return math.nan
+    deviations = data - (data.mean() if centre is None else centre)
+    error = math.sqrt(float((deviations**2).sum()) / (len(data) - 1)) / math.sqrt(len(data))
+    return t_quantile((1 + confidence) / 2, len(data) - 1) * error

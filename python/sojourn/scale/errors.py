@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.base.student import t_quantile
+from sojourn.base.student import half_width
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,12 +48,6 @@ def errors_by_size(pairs: Iterable[tuple[Slowdowns, Slowdowns]]) -> list[dict[st
     return rows
 
 
-def half_width(centre: float, parts: Sequence[float]) -> float:
-    """Return the half width of the 95 % interval of a measure, from those of batches."""
-    variance = sum((part - centre) ** 2 for part in parts) / (len(parts) - 1)
-    return t_quantile(0.975, len(parts) - 1) * math.sqrt(variance / len(parts))
-
-
 def widest_p99(samples: Sequence[Slowdowns]) -> dict[str, float]:
     """Return the size whose p99 has the widest interval: `above`, `up_to` and `half_width`.
 
@@ -66,7 +60,7 @@ def widest_p99(samples: Sequence[Slowdowns]) -> dict[str, float]:
         values = np.concatenate(groups)
         if len(values) >= BATCHES * LEAST_IN_BATCH:
             p99, parts = _p99(values), [_p99(batch) for batch in _batches(groups)]
-            width = half_width(p99, parts) / p99 if math.isfinite(p99) else math.inf
+            width = half_width(parts, p99) / p99 if math.isfinite(p99) else math.inf
             rows.append({"above": above, "up_to": up_to, "half_width": width})
     return max(rows[1:] or rows, key=lambda row: row["half_width"])
 

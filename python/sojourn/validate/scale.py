@@ -30,10 +30,10 @@ from sojourn.analysis.metrics import ALL, Floats, size_buckets
 from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
+from sojourn.base.student import half_width
 from sojourn.runs import answers
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run_many
-from sojourn.scale.errors import half_width
 from sojourn.scenario.encoding import as_json, trace
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
 from sojourn.scenario.reading import Scenario
@@ -245,7 +245,7 @@ def interval(values: Floats, name: str) -> tuple[float, float]:
     """Return the 95 % interval that answers show: from ten batches in order of start."""
     centre = statistic(values, name)
     parts = [statistic(batch, name) for batch in np.array_split(values, BATCHES)]
-    reach = half_width(centre, parts)
+    reach = half_width(parts, centre)
     return centre - reach, centre + reach
 
 

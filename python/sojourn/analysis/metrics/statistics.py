@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.base.student import t_quantile
+from sojourn.base.student import half_width
 
 Floats = npt.NDArray[np.float64]
 
@@ -109,11 +109,8 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float
     """Return the mean and its confidence interval; the bounds of a single value are NaN."""
     data = np.asarray(list(values), dtype=np.float64)
     centre = float(data.mean()) if len(data) else math.nan
-    if len(data) < 2:
-        return centre, math.nan, math.nan
-    error = float(data.std(ddof=1)) / math.sqrt(len(data))
-    half_width = t_quantile((1 + confidence) / 2, len(data) - 1) * error
-    return centre, centre - half_width, centre + half_width
+    reach = half_width(data, confidence=confidence)
+    return centre, centre - reach, centre + reach
 
 
 def seed_interval(values: Iterable[float]) -> tuple[float, float, float]:
