@@ -8,6 +8,7 @@ the run: large flows too rare to occur in the run do not widen it.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,10 @@ import polars as pl
 from sojourn.analysis import metrics
 from sojourn.analysis.metrics import ALL, Bucket, Floats
 from sojourn.base.student import t_quantile
+from sojourn.runs.answers import SAMPLE
 from sojourn.runs.results import Result
+from sojourn.scale.errors import p99_interval
+from sojourn.scenario.fidelity import PACKETS
 
 BATCHES = 10
 """Batches of one run's flows: few, so that each is long compared to the correlation of FCTs."""
@@ -35,6 +39,9 @@ schemes are compared on the same flows, so that the effect of a seed is largely 
 
 MEANS = {"FCT mean": "fct_s", "slowdown mean": "slowdown"}
 """The means whose convergence is checked, and their columns in flow records."""
+
+P99S = {"FCT p99": "fct_s", "slowdown p99": "slowdown"}
+"""The p99s of answers by samples and laws that have intervals, and their columns."""
 
 
 def batch_means(
@@ -65,6 +72,29 @@ def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
         bounds = {"value": value, "low": low, "high": high}
         at_least = not flows["is_finished"].all()
         rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": at_least})
+    return pl.DataFrame(rows)
+
+
+def p99s_within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
+    """Return the p99s of an answer by samples or a law with their intervals, as `within_run`.
+
+    The table is empty for packets of the whole network. The batches are whole samples if there are
+    ten or more; see `p99_interval`.
+    """
+    rows: list[dict[str, Any]] = []
+    if result.summary.get("fidelity", {}).get("kind", PACKETS) == PACKETS:
+        return pl.DataFrame(rows)
+    for metric, column in P99S.items():
+        flows = metrics.in_order(result, column, bucket)
+        samples = [flows]
+        if SAMPLE in flows.columns and not flows.is_empty():
+            ordered = flows.sort(SAMPLE, maintain_order=True)
+            samples = ordered.partition_by(SAMPLE, maintain_order=True)
+        unfinished = int((~flows["is_finished"]).sum())
+        values = [sample["value"].to_numpy() for sample in samples]
+        value, low, high = p99_interval(values, unfinished)
+        bounds = {"value": value, "low": low, "high": high}
+        rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": unfinished > 0})
     return pl.DataFrame(rows)
 
 

@@ -85,7 +85,8 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
 
     Rows are by `size`, and by `class` if there is more than one; those of long-lived flows are by
     class, and those of `COUNTERS` of all flows. With `median`, values are medians
-    over seeds. With a single seed, means have the intervals of `convergence.within_run`. With
+    over seeds. With a single seed, means have the intervals of `convergence.within_run`, and p99s
+    of answers by samples those of `convergence.p99s_within_run`. With
     `account`, runs record FCT breakdowns, and metrics that begin with `FCT_PARTS` and
     `SLOWDOWN_PARTS` are added: the parts of the mean FCT and of the mean slowdown of finished flows
     (`accounts.by_size`; always means, since medians of parts do not add up). The options are those
@@ -168,11 +169,12 @@ def labels(table: pl.DataFrame) -> list[str]:
 
 
 def _within_runs(runs: Iterable[Run], bucket: metrics.Bucket) -> pl.DataFrame:
-    """Return the interval bounds of each run's means."""
+    """Return the interval bounds of each run's means, and of the p99s of answers by samples."""
     rows = [
         {**run.labels, **row}
         for run in runs
-        for row in convergence.within_run(run.result, bucket).to_dicts()
+        for intervals in (convergence.within_run, convergence.p99s_within_run)
+        for row in intervals(run.result, bucket).to_dicts()
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.drop("seed", "value", "seeds", "at_least").unique(maintain_order=True)

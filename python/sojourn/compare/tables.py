@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.analysis import long_lived, metrics
+from sojourn.analysis.convergence import P99S
 from sojourn.compare import comparison
 from sojourn.compare.paired_tables import with_interval
 from sojourn.runs.results import Result, Run
@@ -185,7 +186,10 @@ def _statistic(table: pl.DataFrame, median: bool) -> str:
     """Describe the values and their intervals."""
     seeds = table["seeds"].to_list()
     if max(seeds) == 1:
-        intervals = ", means ± 95 % confidence by ten batches" if _parts(table) else ""
+        p99s = table.filter(pl.col("metric").is_in(list(P99S)), pl.col("low").is_finite())
+        values = "means" if p99s.is_empty() else "means and p99s"
+        batches = "ten batches" if p99s.is_empty() else "ten batches or more"
+        intervals = f", {values} ± 95 % confidence by {batches}" if _parts(table) else ""
         return f"one run each{intervals}"
     least = metrics.LEAST_FOR_MEDIAN if median else metrics.LEAST_FOR_MEAN
     values = "medians over seeds" if median else "means over seeds"

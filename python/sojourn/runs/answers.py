@@ -13,8 +13,17 @@ import numpy as np
 import polars as pl
 
 from sojourn.base.units import parse_time
-from sojourn.runs.results import FLOWS, LINKS, OF_FLOWS, OUTCOMES, SAMPLES, TABLES, Result
-from sojourn.scale.errors import Floats, Slowdowns, errors_by_size, widest_p99
+from sojourn.runs.results import (
+    FLOWS,
+    LINKS,
+    OF_FLOWS,
+    OUTCOMES,
+    SAMPLES,
+    TABLES,
+    Result,
+    with_lower_bounds,
+)
+from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
 from sojourn.scale.law import FluidFlows, Law, self_check
 from sojourn.scale.sample import Samples, check_flows, fluid_of
 from sojourn.scenario import fidelity
@@ -141,23 +150,47 @@ class _Sample:
             summary["fidelity"]["half"] = half
         others = {name: _concat(results, name) for name in TABLES[2:]}
         flows = _concat(results, FLOWS)
+        summary["fidelity"]["p99"] = _p99s(flows, summary)
         return Result(flows, _concat(results, SAMPLES), summary, others)
 
 
 def _slowdowns(results: Sequence[Result]) -> Slowdowns:
-    """Return the sizes and slowdowns of the flows of several runs, one run after another.
-
-    Flows of the warm-up, long-lived and terminated flows are excluded, as in metrics.
-    """
+    """Return the sizes and slowdowns of the flows of several runs, one run after another."""
     flows = pl.concat(
-        result.flows.filter(
-            pl.col("start_s") >= parse_time(result.summary["scenario"].get("warm_up", "0 s")),
-            ~pl.col("outcome").is_in(["long_lived", "terminated"]),
-        ).select("size_bytes", "slowdown")
+        result.flows.filter(*_is_timed(result.summary)).select("size_bytes", "slowdown")
         for result in results
     )
     sizes = flows["size_bytes"].to_numpy().astype(np.float64)
     return sizes, flows["slowdown"].fill_null(math.inf).to_numpy()
+
+
+def _is_timed(summary: dict[str, Any]) -> list[pl.Expr]:
+    """Return conditions on flow records: no warm-up, long-lived or terminated flows, as metrics."""
+    return [
+        pl.col("start_s") >= parse_time(summary["scenario"].get("warm_up", "0 s")),
+        ~pl.col("outcome").is_in(["long_lived", "terminated"]),
+    ]
+
+
+def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry `p99` of the summary: FCTs and slowdowns of each size, with intervals."""
+    timed = flows.filter(*_is_timed(summary))
+    samples = timed.partition_by(SAMPLE, maintain_order=True) if SAMPLE in flows.columns else []
+    return {
+        column: p99_rows([_bounded(part, column, summary) for part in samples or [timed]])
+        for column in ("fct_s", "slowdown")
+    }
+
+
+def _bounded(flows: pl.DataFrame, column: str, summary: dict[str, Any]) -> Bounded:
+    """Return flows in order of start: sizes, values or lower bounds, and true if finished."""
+    table = flows.sort("start_s", maintain_order=True).select(
+        pl.col("size_bytes").cast(pl.Float64),
+        value=with_lower_bounds(column, summary["simulated_s"]),
+        is_finished=pl.col(column).is_not_null(),
+    )
+    sizes, values, is_finished = (series.to_numpy() for series in table.iter_columns())
+    return sizes, values, is_finished
 
 
 class _Flows:
@@ -194,6 +227,7 @@ class _Flows:
             "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
             "cpu_seconds": _sum_of_times(result.summary["cpu_seconds"] for result in results),
         }
+        summary["fidelity"]["p99"] = _p99s(flows, summary)
         others = {LINKS: whole.links}
         return Result(flows, whole.samples, summary, others)
 

@@ -360,6 +360,16 @@ def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
+def with_lower_bounds(column: str, simulated_s: float) -> pl.Expr:
+    """Return `fct_s` or `slowdown` of flow records, with lower bounds of unfinished flows.
+
+    Such a flow has waited until the end of the run, and takes its ideal FCT at least.
+    """
+    waiting = pl.max_horizontal(simulated_s - pl.col("start_s"), "ideal_fct_s")
+    bound = waiting if column == "fct_s" else waiting / pl.col("ideal_fct_s")
+    return pl.coalesce(column, bound)
+
+
 def record_tables(record: Mapping[str, Any], links: list[str]) -> dict[str, pl.DataFrame]:
     """Return the recorded tables by file name from the core's columns."""
     names = {"link": links, "lost_at": links} | {

@@ -18,11 +18,17 @@ SIZES = (0.0, 1e4, 1e5, 1e6, math.inf)
 LEAST_FLOWS = 200
 """Flows from which the errors of a size are given."""
 
+REPORTED = (0.0, 1e5, 1e7, math.inf)
+"""Bounds of the sizes in bytes by which results are printed."""
+
 BATCHES, LEAST_IN_BATCH = 10, 100
 """Least number of batches for the interval of a p99, and of flows in each of them."""
 
 Slowdowns = tuple[Floats, Floats]
 """Sizes and slowdowns of flows; the slowdown of a flow that did not finish is infinite."""
+
+Bounded = tuple[Floats, Floats, npt.NDArray[np.bool_]]
+"""Sizes of flows, values or their lower bounds, and true for flows that finished."""
 
 
 def errors_by_size(pairs: Iterable[tuple[Slowdowns, Slowdowns]]) -> list[dict[str, Any]]:
@@ -57,12 +63,62 @@ def widest_p99(samples: Sequence[Slowdowns]) -> dict[str, float]:
     rows = [{"above": 0.0, "up_to": math.inf, "half_width": math.inf}]
     for above, up_to in [(0.0, math.inf), *itertools.pairwise(SIZES)]:
         groups = [values[(sizes > above) & (sizes <= up_to)] for sizes, values in samples]
-        values = np.concatenate(groups)
-        if len(values) >= BATCHES * LEAST_IN_BATCH:
-            p99, parts = _p99(values), [_p99(batch) for batch in _batches(groups)]
-            width = half_width(parts, p99) / p99 if math.isfinite(p99) else math.inf
+        width = _p99_half_width(groups)
+        if not math.isnan(width):
             rows.append({"above": above, "up_to": up_to, "half_width": width})
     return max(rows[1:] or rows, key=lambda row: row["half_width"])
+
+
+def _p99_half_width(samples: Sequence[Floats]) -> float:
+    """Return the relative half width of the 95 % interval of a p99; infinite if the p99 is.
+
+    It is NaN with fewer values than `BATCHES` of `LEAST_IN_BATCH`.
+    """
+    values = np.concatenate(samples)
+    if len(values) < BATCHES * LEAST_IN_BATCH:
+        return math.nan
+    p99 = _p99(values)
+    parts = [_p99(batch) for batch in _batches(samples)]
+    return half_width(parts, p99) / p99 if math.isfinite(p99) else math.inf
+
+
+def p99_interval(samples: Sequence[Floats], unfinished: int) -> tuple[float, float, float]:
+    """Return the p99 of all samples together, and its 95 % interval by batches.
+
+    The values of `unfinished` flows are lower bounds. The p99 is NaN with fewer than
+    `LEAST_IN_BATCH` flows. The bounds of the interval are NaN with fewer than `BATCHES` times as
+    many, and if more than 1 % of the flows are unfinished, since the p99 is then that of one.
+    """
+    values = np.concatenate(samples)
+    if len(values) < LEAST_IN_BATCH:
+        return math.nan, math.nan, math.nan
+    p99 = _p99(values)
+    is_known = math.ceil(0.99 * len(values)) <= len(values) - unfinished
+    reach = p99 * _p99_half_width(samples) if is_known else math.nan
+    return p99, p99 - reach, p99 + reach
+
+
+def p99_rows(samples: Sequence[Bounded]) -> list[dict[str, Any]]:
+    """Return `p99_interval` of all flows, and of those of each of the `REPORTED` sizes.
+
+    A row has the bounds of the sizes, the numbers of flows and of unfinished ones, the `p99`, and
+    the bounds `low` and `high` of its interval; each of the three is `None` if it is unknown.
+    """
+    rows = []
+    for above, up_to in [(0.0, math.inf), *itertools.pairwise(REPORTED)]:
+        chosen = [(sizes > above) & (sizes <= up_to) for sizes, _, _ in samples]
+        pairs = list(zip(samples, chosen, strict=True))
+        groups = [values[of_size] for (_, values, _), of_size in pairs]
+        unfinished = sum(int((of_size & ~is_done).sum()) for (_, _, is_done), of_size in pairs)
+        interval = zip(("p99", "low", "high"), p99_interval(groups, unfinished), strict=True)
+        rows.append(
+            {
+                **{"above": above, "up_to": up_to},
+                **{"flows": sum(map(len, groups)), "unfinished": unfinished},
+                **{name: None if math.isnan(value) else value for name, value in interval},
+            }
+        )
+    return rows
 
 
 def _batches(samples: Sequence[Floats]) -> list[Floats]:
@@ -76,7 +132,8 @@ def _batches(samples: Sequence[Floats]) -> list[Floats]:
 
 
 def _p99(values: Floats) -> float:
-    return float(np.sort(values)[math.ceil(0.99 * len(values)) - 1])
+    rank = math.ceil(0.99 * len(values)) - 1
+    return float(np.partition(values, rank)[rank])
 
 
 def _error(measure: Callable[[Floats], Any], truth: Floats, predicted: Floats) -> float:

@@ -1,7 +1,7 @@
 """Text of values with confidence intervals."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sojourn.base.units import format_bit_rate, format_count, format_size, format_time
@@ -27,6 +27,24 @@ def format_value(row: Mapping[str, Any]) -> str:
     digits = 0 if half_width >= 0.1 else 1
     interval = f" ±{100 * half_width:.{digits}f}%" if half_width > 0 else ""
     return bound + format_in_unit(value, str(row.get("metric", ""))) + interval
+
+
+def with_half_widths(cells: Sequence[str], half_widths: Sequence[float]) -> list[str]:
+    """Append half widths of intervals in per cent to the cells of a column, with a dash for NaN.
+
+    A cell without a value stays as it is.
+    """
+    percents = ["-" if math.isnan(width) else _percent(width) for width in half_widths]
+    longest = max(map(len, percents), default=0)
+    return [
+        cell if cell == "-" else f"{cell} ±{percent:>{longest}}"
+        for cell, percent in zip(cells, percents, strict=True)
+    ]
+
+
+def _percent(share: float) -> str:
+    """Format a share in whole per cent, or in tenths below one per cent."""
+    return f"{100 * share:.{0 if share >= 0.01 else 1}f}%"
 
 
 def format_duration(row: Mapping[str, Any]) -> str:

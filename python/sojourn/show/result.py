@@ -19,10 +19,11 @@ from sojourn.base.units import (
     parse_time,
 )
 from sojourn.runs.results import Result
+from sojourn.scale.errors import BATCHES, LEAST_IN_BATCH
 from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line, queue_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
-from sojourn.show.intervals import format_in_unit, format_value
+from sojourn.show.intervals import format_in_unit, format_value, with_half_widths
 from sojourn.show.table import Table
 
 IDEAL_FCT = "that at line rate: packets back to back over the idle path, no handshake or slow start"
@@ -39,6 +40,17 @@ JOBS_NOTE = (
 )
 """Definition of the bound of a job."""
 
+HalfWidths = Mapping[str, Sequence[float]]
+"""By statistic, the half width of the interval of each row, as a share of the value."""
+
+NO_INTERVALS: HalfWidths = {}
+
+INTERVALS_NOTE = (
+    "±: 95 % confidence by batches of flows, without a bias of the samples; "
+    f"± -: fewer than {BATCHES * LEAST_IN_BATCH} flows, or over 1 % of them unfinished"
+)
+"""Definition of the intervals of answers by samples."""
+
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
 
@@ -52,12 +64,14 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
     notes: list[str] = []
     of_all = times.row(0, named=True)
     if not throughputs or of_all["flows"] + of_all["terminated"] > 0:
+        fcts, slowdowns = _intervals(result, "FCT"), _intervals(result, "slowdown")
         tables = [
-            _size_table(times, format_time, "flow completion time", statistics),
-            by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics),
+            _size_table(times, format_time, "flow completion time", statistics, fcts),
+            by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics, slowdowns),
             *_class_tables(result, class_times, statistics),
         ]
         notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
+        notes += [INTERVALS_NOTE] if fcts else []
     if throughputs:
         notes.append(LONG_LIVED_NOTE)
     if result.summary.get("jobs"):
@@ -111,34 +125,53 @@ def _job_tables(result: Result) -> list[RenderableType]:
     return [text_table(Table("jobs", columns, rows, optional=optional))] if rows else []
 
 
-def by_size_table(
+def by_size_table(  # noqa: PLR0913, PLR0917 - each parameter is a property of the table
     result: Result,
     column: str,
     show: Callable[[float], str],
     title: str,
     statistics: Sequence[str] = metrics.STATISTICS,
+    half_widths: HalfWidths = NO_INTERVALS,
 ) -> RenderableType:
     """Return statistics of completion times or slowdowns by size; `show` formats a value."""
-    return _size_table(
-        metrics.by_size(result, column, statistics=statistics), show, title, statistics
-    )
+    rows = metrics.by_size(result, column, statistics=statistics)
+    return _size_table(rows, show, title, statistics, half_widths)
 
 
 def _size_table(
-    rows: pl.DataFrame, show: Callable[[float], str], title: str, statistics: Sequence[str]
+    rows: pl.DataFrame,
+    show: Callable[[float], str],
+    title: str,
+    statistics: Sequence[str],
+    half_widths: HalfWidths,
 ) -> RenderableType:
     """Return the rows of `metrics.by_size` in a table."""
     counts = _count_columns(rows)
-    cells = [
-        [
-            row["size"],
-            *(format_count(row[name]) for name in counts),
-            *(cell(row, name, show) for name in statistics),
-        ]
-        for row in rows.to_dicts()
-    ]
-    columns = ["size", *counts, *statistics]
-    return text_table(Table(title, columns, cells, optional=statistics[-2:0:-1]))
+    columns = {"size": rows["size"].to_list()}
+    columns |= {name: [format_count(number) for number in rows[name]] for name in counts}
+    for name in statistics:
+        columns[name] = [cell(row, name, show) for row in rows.to_dicts()]
+        if name in half_widths:
+            columns[name] = with_half_widths(columns[name], half_widths[name])
+    cells = list(zip(*columns.values(), strict=True))
+    return text_table(Table(title, list(columns), cells, optional=statistics[-2:0:-1]))
+
+
+def _intervals(result: Result, prefix: str) -> HalfWidths:
+    """Return the half widths of mean and p99 of answers by samples; of packets none.
+
+    `prefix` is `FCT` or `slowdown`.
+    """
+    half_widths: dict[str, list[float]] = {}
+    for bucket in metrics.BUCKETS:
+        rows = convergence.p99s_within_run(result, bucket).to_dicts()
+        rows += convergence.within_run(result, bucket).to_dicts() if rows else []
+        for row in rows:
+            if row["metric"].startswith(prefix):
+                name = row["metric"].removeprefix(f"{prefix} ")
+                share = (row["high"] - row["value"]) / row["value"]
+                half_widths.setdefault(name, []).append(share)
+    return half_widths
 
 
 def _class_tables(

@@ -9,7 +9,9 @@ import polars as pl
 
 from sojourn.analysis.metrics.statistics import Floats
 from sojourn.base.units import format_exact_size, parse_time
-from sojourn.runs.results import REQUEST, RESPONSE, Result
+from sojourn.runs.answers import SAMPLE
+from sojourn.runs.results import REQUEST, RESPONSE, Result, with_lower_bounds
+from sojourn.scale.errors import REPORTED
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def size_buckets(*edges: float, packet_bytes: int | None = None) -> tuple[Bucket
     return tuple(buckets)
 
 
-BUCKETS = (ALL, *size_buckets(100e3, 10e6))
+BUCKETS = (ALL, *size_buckets(*REPORTED[1:-1]))
 """All flows, then small (up to 100 KB), medium (up to 10 MB) and large flows."""
 
 
@@ -121,7 +123,8 @@ def censored(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Float
 def in_order(result: Result, column: str, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the flows of `timed` in order of start.
 
-    The columns are `start_s`, `value` (see `with_bounds`) and `is_finished`.
+    The columns are `start_s`, `value` (see `with_bounds`), `is_finished`, and `sample` if the
+    records have it.
     """
     flows = _bounded(result, bucket, column)
     # The numbers of most workloads have this order: to see that is fast.
@@ -133,8 +136,9 @@ def _bounded(result: Result, bucket: Bucket, column: str) -> pl.DataFrame:
     # Only these columns are read: records of ten million flows have gigabytes.
     flows = result.flows.lazy().filter(*_timed(result, bucket))
     is_finished = pl.col(column).is_not_null()
+    sample = [SAMPLE] if SAMPLE in result.flows.columns else []
     return flows.select(
-        "start_s", value=_with_bounds(result, column), is_finished=is_finished
+        "start_s", *sample, value=_with_bounds(result, column), is_finished=is_finished
     ).collect()
 
 
@@ -144,9 +148,7 @@ def with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFram
 
 
 def _with_bounds(result: Result, column: str) -> pl.Expr:
-    waiting = pl.max_horizontal(result.summary["simulated_s"] - pl.col("start_s"), "ideal_fct_s")
-    bound = waiting if column == "fct_s" else waiting / pl.col("ideal_fct_s")
-    return pl.coalesce(column, bound)
+    return with_lower_bounds(column, result.summary["simulated_s"])
 
 
 def warm_up_s(result: Result) -> float:

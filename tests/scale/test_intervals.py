@@ -1,0 +1,105 @@
+"""Intervals of means and p99s that answers by samples print and store."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn
+from conftest import FOLDABLE
+from sojourn.analysis import metrics
+from sojourn.analysis.convergence import p99s_within_run
+from sojourn.compare.comparison import compare
+from sojourn.compare.tables import comparison_notes
+from sojourn.scale.errors import p99_interval
+from sojourn.show.console import console
+from sojourn.show.result import result_tables
+
+SAMPLE = {"kind": "sample", "hosts": 64}
+FLOWS = {"kind": "flows", "hosts": 64}
+
+SIZES = {"kind": "uniform", "min": "1 KB", "max": "120 KB"}
+"""A sixth of the flows are above 100 KB."""
+
+SCENARIO = FOLDABLE | {"workload": FOLDABLE["workload"] | {"sizes": SIZES}}
+
+
+def printed(answer: sojourn.Result) -> str:
+    with console.capture() as capture:
+        console.print(result_tables(answer), width=80)
+    return capture.get()
+
+
+@pytest.mark.parametrize("fidelity", [SAMPLE, FLOWS])
+def test_tables_and_the_summary_have_intervals_of_p99s(
+    fidelity: dict[str, Any], tmp_path: Path
+) -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": fidelity})
+    output = printed(answer)
+    times, slowdowns = output.split("busiest links")[0].split("slowdown\n")
+    answer.write(tmp_path)
+    stored = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))["fidelity"]["p99"]
+    for column, text in (("fct_s", times), ("slowdown", slowdowns)):
+        every, small, medium, large = stored[column]
+        expected = metrics.by_size(answer, column).to_dicts()
+        assert [row["p99"] for row in (every, small, medium)] == [
+            row["p99"] for row in expected[:3]
+        ]
+        assert [row["flows"] for row in stored[column]] == [row["flows"] for row in expected]
+        assert small["high"] > small["p99"] > small["low"] > 0
+        # Too few flows for an interval, and none.
+        assert 100 < medium["flows"] < 1000
+        assert medium["low"] is medium["high"] is large["p99"] is None
+        lines = {line.split("  ")[1].strip(): line for line in text.splitlines() if "±" in line}
+        for name, row in (("all", every), ("≤ 100 KB", small)):
+            percent = 100 * (row["high"] / row["p99"] - 1)
+            assert re.search(rf"± *{percent:.0f}%$", lines[name].rstrip())
+            assert lines[name].count("±") == 2
+        assert re.search(r"± *-$", lines["100 KB to 10 MB"].rstrip())
+    assert "±: 95 % confidence by batches of flows" in output
+
+
+def test_packets_of_the_whole_network_have_no_intervals() -> None:
+    result = sojourn.run(SCENARIO)
+    assert "±" not in printed(result).split("busiest links")[0]
+    assert p99s_within_run(result).is_empty()
+
+
+def test_a_comparison_has_intervals_of_p99s_of_samples() -> None:
+    table, runs = compare(SCENARIO, {"fidelity": [SAMPLE, "packets"]}, seeds=1)
+    p99s = table.filter(pl.col("metric").is_in(["FCT p99", "slowdown p99"]), size="all")
+    is_known = p99s["low"].is_finite() & p99s["high"].is_finite()
+    assert is_known.to_list() == [True, True, False, False]
+    row = p99s.row(0, named=True)
+    stored = runs[0].result.summary["fidelity"]["p99"]["fct_s"][0]
+    assert (row["value"], row["low"], row["high"]) == pytest.approx(
+        (stored["p99"], stored["low"], stored["high"])
+    )
+    assert "means and p99s ± 95 %" in comparison_notes(table, runs, median=False)[0]
+
+
+@pytest.mark.parametrize("samples", [2, 12])
+def test_an_interval_covers_the_p99(samples: int) -> None:
+    truth, trials, covered = math.log(100), 200, 0
+    random = np.random.default_rng(2)
+    for _ in range(trials):
+        _, low, high = p99_interval(list(random.exponential(size=(samples, 6000 // samples))), 0)
+        covered += low <= truth <= high
+    assert 0.9 <= covered / trials < 1
+
+
+def test_an_interval_takes_flows_that_have_finished() -> None:
+    values = np.random.default_rng(1).exponential(size=2000)
+    p99, low, high = p99_interval([values], unfinished=20)
+    assert low < p99 < high
+    for given, unfinished in (([values], 21), ([values[:999]], 0)):
+        p99, low, high = p99_interval(given, unfinished)
+        assert math.isfinite(p99)
+        assert math.isnan(low)
+        assert math.isnan(high)
+    assert math.isnan(p99_interval([values[:99]], 0)[0])
