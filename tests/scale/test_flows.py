@@ -12,6 +12,8 @@ from sojourn.analysis.rpc import latency
 from sojourn.compare.comparison import compare
 from sojourn.compare.tables import counter_tables
 from sojourn.runs.answers import OF_PACKETS
+from sojourn.scale.sample import sprays
+from sojourn.scenario.encoding import parts, schema
 from sojourn.show.console import console
 from sojourn.show.fidelity import fidelity_lines
 from sojourn.show.result import result_tables
@@ -111,6 +113,23 @@ def test_schemes_share_the_fluid_and_are_not_paired_by_flow(tmp_path: Any) -> No
     assert len([entry for entry in tmp_path.iterdir() if entry.is_dir()]) == 2 * 2 + 3
 
 
+def test_routings_spray_if_bursts_take_several_paths() -> None:
+    routings = [
+        word["const"] for word in schema()["properties"]["routing"]["anyOf"][0]["anyOf"]
+    ] + [policy["name"] for policy in parts()["load_balancer"]]
+    assert {routing for routing in routings if sprays(routing)} == {
+        *("spray_round_robin", "spray_random", "entropy"),
+        *("random_next_hop", "shortest_queue"),
+    }
+    assert {"ecmp", "flow_hash", "weighted_ecmp", "flowlets", "conga"} <= set(routings)
+
+
+@pytest.mark.parametrize("routing", ["flowlets", "weighted_ecmp"])
+def test_routings_with_one_path_for_a_burst_are_answered(routing: str) -> None:
+    changes = {"routing": routing, "fidelity": FLOWS, "time_limit": "20 us"}
+    assert sojourn.run(SCENARIO | changes).summary["fidelity"]["kind"] == "flows"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -123,7 +142,18 @@ def test_schemes_share_the_fluid_and_are_not_paired_by_flow(tmp_path: Any) -> No
             },
             "messages of collective operations follow others",
         ),
-        ({"routing": "spray_random"}, "routing: under `flows` a flow has one path"),
+        (
+            {"routing": "spray_random"},
+            "routing: under `flows` a flow has one path, and spray_random sprays its packets",
+        ),
+        (
+            {"routing": "entropy", "transport": "ndp"},
+            "routing: under `flows` a flow has one path, and entropy sprays its packets",
+        ),
+        (
+            {"routing": {"kind": "shortest_queue", "samples": 2}},
+            "and shortest_queue sprays its packets; use the fidelity `sample`",
+        ),
         (
             {
                 "degraded_links": [{"switch": "leaf0", "share": 0.5}],

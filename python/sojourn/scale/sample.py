@@ -140,7 +140,8 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
                 "are; run the scenario with packets"
             )
     whole = {name: value for name, value in scenario.items() if name != FIELD}
-    for part in parts_of(Prepared(whole).complete()["workload"]):
+    complete = Prepared(whole).complete()
+    for part in parts_of(complete["workload"]):
         if part["kind"] == "long_lived" and part["size"] == "none":
             raise ScenarioError(
                 f"workload: long-lived flows have no completion time, and {FIELD} `{FLOWS}` "
@@ -151,7 +152,28 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
                 f"workload: messages of collective operations follow others, whose ends {FIELD} "
                 f"`{FLOWS}` predicts one by one; run the scenario with packets"
             )
-    if str(scenario.get("routing", "")).startswith("spray"):
+    if sprays(routing := complete["routing"]):
+        kind = routing["kind"] if isinstance(routing, Mapping) else routing
         raise ScenarioError(
-            f"routing: under `{FLOWS}` a flow has one path; use the fidelity `{SAMPLE}`"
+            f"routing: under `{FLOWS}` a flow has one path, and {kind} sprays its packets; "
+            f"use the fidelity `{SAMPLE}`"
         )
+
+
+PROBE = {
+    "environment": "lossless_datacentre",
+    "topology": "leaf_spine",
+    "transport": "tcp",
+    "workload": {"kind": "long_lived"},
+}
+"""Scenario whose defaults show if a routing sprays packets."""
+
+
+def sprays(routing: Any) -> bool:
+    """Return true if packets of a flow take different paths, however close they follow each other.
+
+    The core states it by a default: in the environment of the probe, loss recovery is go-back-N
+    unless packets of a flow overtake each other all the time.
+    """
+    transport = Prepared(PROBE | {"routing": routing}).complete()["transport"]
+    return bool(transport["reliability"]["recovery"] != "go_back_n")
