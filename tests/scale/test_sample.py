@@ -47,6 +47,53 @@ def test_histograms_of_all_samples_are_added() -> None:
         assert sums[bounds] == sorted({*parts[0][bounds], *parts[1][bounds]})
 
 
+def test_recorded_flows_of_all_samples_are_numbered_through() -> None:
+    changes = {
+        "account": True,
+        # Small queues lose packets.
+        "queue": {"kind": "ecn_threshold", "capacity": "8 packets"},
+        "record": {"slowest": 3, "random": 1, "hops": ["leaf0->spine0"]},
+    }
+    answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE})
+    folded = sojourn.fold(FOLDABLE | changes, 64).scenario
+    first, second = (sojourn.run(folded | {"seed": seed}) for seed in (6, 7))
+    recorded, later = answer.summary["record"]["flows"], second.summary["record"]["flows"]
+    assert recorded[: -len(later)] == first.summary["record"]["flows"]
+    for found, expected in zip(recorded[-len(later) :], later, strict=True):
+        paths = {
+            name: [f"{link} (sample 1)" for link in expected[name]]
+            for name in ("forward", "reverse")
+        }
+        assert found == expected | {"flow": expected["flow"] + 1000} | paths
+    assert {flow["flow"] for flow in recorded} == set(answer.packets["flow"])
+    links = set(answer.links["name"])
+    assert links.issuperset(link for flow in recorded for link in flow["forward"])
+    lost = second.packets["lost_at"].drop_nulls().unique()
+    assert len(lost) > 0
+    names = set(answer.packets.filter(pl.col("flow") >= 1000)["lost_at"].drop_nulls())
+    assert names == {f"{link} (sample 1)" for link in lost}
+    assert answer.series.equals(first.series)
+    assert answer.hops.equals(first.hops)
+
+
+def test_output_states_what_is_of_the_first_sample_only() -> None:
+    record = {"account": True, "record": {"slowest": 1}}
+    hops = {"account": True, "record": {"slowest": 1, "hops": ["leaf0->spine0"]}}
+    probes = {"samples": {"interval": "10 us"}}
+    series = "counters of links over time"
+    for changes, names in (
+        ({}, ""),
+        (record, series),
+        (hops | probes, f"{series}, packets on links, sampled queues and rates"),
+    ):
+        for samples in (1, 2):
+            fidelity = SAMPLE | {"samples": samples}
+            answer = sojourn.run(FOLDABLE | changes | {"fidelity": fidelity})
+            lines = [line for line in fidelity_lines([answer]) if "first sample" in line]
+            expected = f"of the first sample only: {names}"
+            assert lines == ([expected] if names and samples > 1 else [])
+
+
 def test_warnings_and_deadlocks_of_all_samples_are_kept() -> None:
     plan = answers.plan(FOLDABLE | {"fidelity": SAMPLE})
     result = sojourn.run(plan.scenarios[0])

@@ -18,6 +18,7 @@ from sojourn.runs.results import (
     LINKS,
     OF_FLOWS,
     OUTCOMES,
+    PACKETS,
     SAMPLES,
     TABLES,
     Result,
@@ -142,6 +143,8 @@ class _Sample:
             "seed": self._whole.get("seed", 1),
             "fidelity": self._samples.summary(),
         }
+        if summary.get("record"):
+            summary["record"] = _record(results)
         if self.chosen.precision != "none":
             summary["fidelity"]["precision"] = self._precision(results)
         if self._half:
@@ -271,21 +274,49 @@ def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:
 
 
 def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
-    """Return a table of all samples, with flows numbered through and links side by side."""
-    tables, first = [], 0
-    for number, result in enumerate(results):
+    """Return a table of all samples, with flows numbered through and links side by side.
+
+    Tables over time have the rows of the first sample.
+    """
+    tables = []
+    for number, (result, first) in enumerate(zip(results, _first_numbers(results), strict=True)):
         table = result._table(name)
         if name == FLOWS:
             table = table.with_columns(pl.lit(number, pl.UInt16).alias(SAMPLE))
         if name == LINKS and number:
-            table = table.with_columns(pl.col("name") + f" (sample {number})")
+            table = table.with_columns(pl.col("name") + _of_sample(number))
+        if name == PACKETS and number:
+            table = table.with_columns(pl.col("lost_at") + _of_sample(number))
         if name == FLOWS or name in OF_FLOWS:
             table = table.with_columns(pl.col("flow") + first)
         elif number and name != LINKS:
             break
         tables.append(table)
-        first += int(result.flows["flow"].to_numpy().max(initial=0)) + 1
     return pl.concat(tables, how="diagonal")
+
+
+def _first_numbers(results: Sequence[Result]) -> list[int]:
+    """Return the number of the first flow of each sample in the tables of all."""
+    numbers = [int(result.flows["flow"].to_numpy().max(initial=0)) + 1 for result in results]
+    return [sum(numbers[:number]) for number in range(len(results))]
+
+
+def _of_sample(number: int) -> str:
+    """Return the suffix of the names of a sample's links; those of the first have none."""
+    return f" (sample {number})" if number else ""
+
+
+def _record(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the entry `record` of the summary: the recorded flows of all samples."""
+    flows = []
+    for number, (result, first) in enumerate(zip(results, _first_numbers(results), strict=True)):
+        for flow in result.summary["record"]["flows"]:
+            paths = {
+                name: [link + _of_sample(number) for link in flow[name]]
+                for name in ("forward", "reverse")
+            }
+            flows.append({**flow, "flow": flow["flow"] + first, **paths})
+    return {**results[0].summary["record"], "flows": flows}
 
 
 def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from sojourn.scenario.fidelity import FLOWS, PACKETS, SAMPLE
 
 def fidelity_lines(results: Iterable[Result]) -> list[str]:
     """Return what stands for the whole network, and what is not preserved, each line once."""
-    fidelities = [found for result in results if (found := result.summary.get("fidelity"))]
+    summaries = [result.summary for result in results if result.summary.get("fidelity")]
+    fidelities = [summary["fidelity"] for summary in summaries]
     lines = [f"fidelity: {each['reason']}" for each in fidelities if "reason" in each]
     fidelities = [each for each in fidelities if each["kind"] != PACKETS]
     lines += [line for fidelity in fidelities for line in _lines(fidelity)]
+    lines += [line for summary in summaries for line in _first_sample_lines(summary)]
     lines += _precision_lines([each for each in fidelities if "precision" in each])
     title = "self-check (law of one sample on another; mean, p99)"
     lines += _check_lines(title, [each.get("self_check", []) for each in fidelities])
@@ -37,6 +39,26 @@ def _lines(fidelity: Mapping[str, Any]) -> list[str]:
     is_sum = fidelity["kind"] == SAMPLE and samples > 1
     counts = f"counts of flows, packets, drops and marks: sums of {count(samples, 'sample')}"
     return [*_network_lines(fidelity), *([counts] if is_sum else [])]
+
+
+def _first_sample_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return a line that names the requested tables of the first of several samples, if any."""
+    fidelity, scenario = summary["fidelity"], summary["scenario"]
+    if fidelity["kind"] != SAMPLE or len(fidelity["seeds"]) == 1:
+        return []
+    record, samples = (_table(scenario.get(name)) for name in ("record", "samples"))
+    words = {
+        "counters of links over time": record,
+        "packets on links": record.get("hops"),
+        "sampled queues and rates": samples,
+    }
+    names = [name for name, is_recorded in words.items() if is_recorded]
+    return [f"of the first sample only: {', '.join(names)}"] if names else []
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    """Return a table of a scenario; empty for `none`."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _network_lines(fidelity: Mapping[str, Any]) -> list[str]:
