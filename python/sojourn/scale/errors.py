@@ -63,21 +63,20 @@ def widest_p99(samples: Sequence[Slowdowns]) -> dict[str, float]:
     rows = [{"above": 0.0, "up_to": math.inf, "half_width": math.inf}]
     for above, up_to in [(0.0, math.inf), *itertools.pairwise(SIZES)]:
         groups = [values[(sizes > above) & (sizes <= up_to)] for sizes, values in samples]
-        width = _p99_half_width(groups)
+        values = np.concatenate(groups)
+        width = _p99_half_width(groups, _p99(values)) if len(values) else math.nan
         if not math.isnan(width):
             rows.append({"above": above, "up_to": up_to, "half_width": width})
     return max(rows[1:] or rows, key=lambda row: row["half_width"])
 
 
-def _p99_half_width(samples: Sequence[Floats]) -> float:
+def _p99_half_width(samples: Sequence[Floats], p99: float) -> float:
     """Return the relative half width of the 95 % interval of a p99; infinite if the p99 is.
 
     It is NaN with fewer values than `BATCHES` of `LEAST_IN_BATCH`.
     """
-    values = np.concatenate(samples)
-    if len(values) < BATCHES * LEAST_IN_BATCH:
+    if sum(map(len, samples)) < BATCHES * LEAST_IN_BATCH:
         return math.nan
-    p99 = _p99(values)
     parts = [_p99(batch) for batch in _batches(samples)]
     return half_width(parts, p99) / p99 if math.isfinite(p99) else math.inf
 
@@ -94,7 +93,7 @@ def p99_interval(samples: Sequence[Floats], unfinished: int) -> tuple[float, flo
         return math.nan, math.nan, math.nan
     p99 = _p99(values)
     is_known = math.ceil(0.99 * len(values)) <= len(values) - unfinished
-    reach = p99 * _p99_half_width(samples) if is_known else math.nan
+    reach = p99 * _p99_half_width(samples, p99) if is_known else math.nan
     return p99, p99 - reach, p99 + reach
 
 

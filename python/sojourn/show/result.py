@@ -64,7 +64,8 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
     notes: list[str] = []
     of_all = times.row(0, named=True)
     if not throughputs or of_all["flows"] + of_all["terminated"] > 0:
-        fcts, slowdowns = _intervals(result, "FCT"), _intervals(result, "slowdown")
+        intervals = _intervals(result)
+        fcts, slowdowns = (intervals.get(name, NO_INTERVALS) for name in ("fct_s", "slowdown"))
         tables = [
             _size_table(times, format_time, "flow completion time", statistics, fcts),
             by_size_table(result, "slowdown", "{:.2f}".format, "slowdown", statistics, slowdowns),
@@ -157,21 +158,26 @@ def _size_table(
     return text_table(Table(title, list(columns), cells, optional=statistics[-2:0:-1]))
 
 
-def _intervals(result: Result, prefix: str) -> HalfWidths:
-    """Return the half widths of mean and p99 of answers by samples; of packets none.
-
-    `prefix` is `FCT` or `slowdown`.
-    """
-    half_widths: dict[str, list[float]] = {}
+def _intervals(result: Result) -> Mapping[str, HalfWidths]:
+    """Return the half widths of mean and p99 of answers by samples, by column; empty of packets."""
+    p99s = result.summary.get("fidelity", {}).get("p99")
+    if not p99s:
+        return {}
+    means: dict[str, list[float]] = {}
     for bucket in metrics.BUCKETS:
-        rows = convergence.p99s_within_run(result, bucket).to_dicts()
-        rows += convergence.within_run(result, bucket).to_dicts() if rows else []
-        for row in rows:
-            if row["metric"].startswith(prefix):
-                name = row["metric"].removeprefix(f"{prefix} ")
-                share = (row["high"] - row["value"]) / row["value"]
-                half_widths.setdefault(name, []).append(share)
-    return half_widths
+        for row in convergence.within_run(result, bucket).to_dicts():
+            share = (row["high"] - row["value"]) / row["value"]
+            means.setdefault(convergence.MEANS[row["metric"]], []).append(share)
+    return {
+        column: {
+            "mean": means[column],
+            "p99": [
+                math.nan if row["high"] is None else (row["high"] - row["p99"]) / row["p99"]
+                for row in rows
+            ],
+        }
+        for column, rows in p99s.items()
+    }
 
 
 def _class_tables(
