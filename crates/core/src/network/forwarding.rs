@@ -52,12 +52,14 @@ impl Forwarding {
         }
     }
 
-    /// Returns the routes of flows for an ideal, in which each flow takes one path.
+    /// Returns the routes of flows for an ideal, in which each flow takes one path: by ECMP, if packets of a
+    /// flow take several or switches choose.
     pub(crate) fn ideal_routes(&self, graph: &Graph, seed: u64) -> Routes {
-        match self {
-            Self::FromHost(routing) => Routes::new(graph, *routing, seed, (0, 1)),
-            Self::PerHop(_) => Routes::new(graph, Routing::Ecmp, seed, (0, 1)),
-        }
+        let routing = match self {
+            Self::FromHost(routing) if routing.takes_one_path() => *routing,
+            _ => Routing::Ecmp,
+        };
+        Routes::new(graph, routing, seed, (0, 1))
     }
 
     /// Returns the routes of flows for partition `part` of `parts`.

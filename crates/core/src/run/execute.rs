@@ -184,7 +184,8 @@ impl Scenario {
         }
         let of_workload = (self.overload_warning(graph).into_iter())
             .chain(self.empty_start_warning())
-            .chain(self.late_flows_warning(flows.flow.len()));
+            .chain(self.late_flows_warning(flows.flow.len()))
+            .chain(self.one_path_warning());
         summary["warnings"] = of_workload.chain(of_ideal).collect();
         let [from, to] = interval;
         let measured = MeasuredInterval::part_of_run([from, to.min(outcome.end)], outcome.end);

@@ -129,6 +129,15 @@ impl Scenario {
         ))
     }
 
+    /// Warns of an ideal whose flows take one path each where packets of a flow would take several.
+    pub(super) fn one_path_warning(&self) -> Option<String> {
+        self.routing.sprays().then(|| {
+            "routing: flows of an ideal take one path each, by ECMP; packets that take several paths may \
+             finish sooner"
+                .to_owned()
+        })
+    }
+
     /// Warns of absolute parameters that were designed for links of other rates.
     fn rate_warning(&self, graph: &Graph, queues: &[[disciplines::Config; 2]]) -> Option<String> {
         let rates = |at_host: bool| {

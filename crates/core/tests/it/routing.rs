@@ -37,6 +37,17 @@ fn assert_near(shares: &[f64], expected: [f64; 4]) {
 }
 
 #[test]
+fn flows_of_ideals_use_all_paths_where_their_packets_would() {
+    for routing in ["entropy", "spray_random", "shortest_queue", "ecmp"] {
+        let ideal = json!({ "model": "processor_sharing", "routing": routing });
+        let results = run(&leaving_a_pod(&ideal));
+        assert_near(&shares(&results.links.show()), [0.25; 4]);
+        let warnings = results.summary["warnings"].to_string();
+        assert_eq!(warnings.contains("one path each"), routing != "ecmp", "{routing}: {warnings}");
+    }
+}
+
+#[test]
 fn the_cable_beside_a_failed_one_carries_half_with_ecmp_and_a_third_of_all_paths() {
     let failures = json!([{ "link": "aggregation0_0->core0", "fails": "1 us" }]);
     let broken = |routing: &str| {
