@@ -1,7 +1,7 @@
 """Type check of the pages' scripts: TypeScript reads their JSDoc types.
 
 `python tools/script_types.py` prints one line for each finding and fails if there is any. It
-installs `tools/scripts/package-lock.json` with npm at first; without npm it only says so.
+installs `tools/scripts/package-lock.json` with npm at first; without npm it only prints that.
 """
 
 import json
