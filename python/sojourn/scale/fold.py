@@ -15,7 +15,7 @@ from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse
 from sojourn.scale.network import FAT_TREE, Network, read_network
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
-from sojourn.scenario.fidelity import FIELD, Fidelity
+from sojourn.scenario.fidelity import FIELD, RECORDS, Fidelity
 from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
 
 LEAST_HOSTS, LEAST_RACKS = 64, 4
@@ -100,7 +100,10 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a
     topology whose racks are not alike, links that fail or differ, or a workload that names hosts.
     """
-    given = {name: value for name, value in with_files(scenario).items() if name != FIELD}
+    # All flows of the few hosts have records, from which laws are learnt.
+    given = {
+        name: value for name, value in with_files(scenario).items() if name not in (FIELD, RECORDS)
+    }
     complete = Prepared(given).complete()
     whole = read_network(complete["topology"])
     if whole.hosts <= hosts:

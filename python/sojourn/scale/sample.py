@@ -14,6 +14,7 @@ from sojourn.scenario.fidelity import (
     FIELD,
     FLOWS,
     MAX_SAMPLES,
+    RECORDS,
     SAMPLE,
     Fidelity,
 )
@@ -114,7 +115,10 @@ FLUID = "processor_sharing"
 That makes it cheap: an event changes few flows. What it leaves out, the law puts back.
 """
 
-FLUID_FIELDS = ("time_limit", "warm_up", "topology", "workload", "packet", "environment", "routing")
+FLUID_FIELDS = (
+    *("time_limit", "warm_up", "topology", "workload", "packet", "environment", "routing"),
+    RECORDS,
+)
 """Fields on which flows in a fluid depend, besides the seed. Schemes share one fluid."""
 
 

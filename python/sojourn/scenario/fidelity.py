@@ -15,6 +15,9 @@ from sojourn.base.messages import did_you_mean
 
 FIELD = "fidelity"
 
+RECORDS = "flows_per_record"
+"""Field of a scenario: number of flows for each record that is kept."""
+
 PACKETS, SAMPLE, FLOWS, AUTO = "packets", "sample", "flows", "auto"
 KINDS = (PACKETS, SAMPLE, FLOWS, AUTO)
 

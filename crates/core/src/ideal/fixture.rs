@@ -5,6 +5,7 @@ use crate::base::random::Random;
 use crate::base::run_control::RunControl;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
+use crate::model::flow_totals::KeptRecords;
 use crate::model::graph::{Graph, LoadReference};
 use crate::model::packet::Format;
 use crate::traffic::flow_between;
@@ -75,7 +76,8 @@ pub(crate) fn run_on_link(
     limit: Time,
 ) -> IdealOutcome {
     let watch = &RunControl::default();
-    let setup = IdealSetup { graph, format: &NO_HEADERS, limit, measured: ALWAYS, watch };
+    let kept = KeptRecords::default();
+    let setup = IdealSetup { graph, format: &NO_HEADERS, limit, kept, measured: ALWAYS, watch };
     run(ideal, setup, flows.iter().copied(), |_, links| links.push(0))
 }
 

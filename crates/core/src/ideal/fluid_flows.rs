@@ -153,6 +153,10 @@ pub(crate) struct FluidRun<'a> {
     deliveries: Option<BinaryHeap<Reverse<(Time, usize)>>>,
     /// Route buffers of departed flows, for reuse.
     spare: Vec<Vec<LinkId>>,
+    /// Places of records that were not kept, for reuse.
+    unused: Vec<usize>,
+    /// Number of flows so far.
+    started: u64,
     /// Bytes that each link carried: of the whole run, and in the measured interval.
     carried: Vec<[f64; 2]>,
     /// Results without the bytes of links.
@@ -178,6 +182,8 @@ impl<'a> FluidRun<'a> {
             active: 0,
             deliveries: has_followers.then(BinaryHeap::new),
             spare: Vec::new(),
+            unused: Vec::new(),
+            started: 0,
             outcome: IdealOutcome::default(),
         }
     }
@@ -215,8 +221,8 @@ impl<'a> FluidRun<'a> {
     fn should_continue(&self) -> bool {
         let progress = || Progress {
             now: Time(self.now as u64),
-            started: self.outcome.records.len() as u64,
-            ended: (self.outcome.records.len() - self.active) as u64,
+            started: self.started,
+            ended: self.started - self.active as u64,
             ..Progress::default()
         };
         self.setup.watch.poll(progress).is_ok()
@@ -243,7 +249,7 @@ impl<'a> FluidRun<'a> {
 
         let is_sized = spec.size.is_some();
         let mut flow = self.links.add_flow(links);
-        flow.record = self.outcome.records.len();
+        flow.record = self.unused.pop().unwrap_or(self.outcome.records.len());
         flow.interval = self.setup.measured.map(picoseconds);
         flow.latency = fct.0 as f64 - total / flow.bottleneck;
         if is_sized {
@@ -251,9 +257,7 @@ impl<'a> FluidRun<'a> {
         } else {
             flow.stop = spec.stop.map_or(f64::INFINITY, picoseconds);
         }
-        self.scheduler.admit(flow, &self.links, self.now);
-        self.active += 1;
-        self.outcome.records.push(FlowRecord {
+        let record = FlowRecord {
             outcome: if is_sized { flow::Outcome::Unfinished } else { flow::Outcome::LongLived },
             fct: None,
             acked: None,
@@ -264,7 +268,14 @@ impl<'a> FluidRun<'a> {
             lost: Some(0),
             reordering: Some(flow::Reordering::default()),
             spec,
-        });
+        };
+        match self.outcome.records.get_mut(flow.record) {
+            Some(unused) => *unused = record,
+            None => self.outcome.records.push(record),
+        }
+        self.scheduler.admit(flow, &self.links, self.now);
+        self.active += 1;
+        self.started += 1;
     }
 
     /// Completes the record of a flow that has departed.
@@ -276,7 +287,7 @@ impl<'a> FluidRun<'a> {
             *whole += flow.sent / BYTE;
             *measured += flow.measured / BYTE;
         }
-        let IdealSetup { format, limit, .. } = self.setup;
+        let IdealSetup { format, limit, kept, .. } = self.setup;
         let record = &mut self.outcome.records[flow.record];
         let received = flow.received(picoseconds(limit) - picoseconds(record.spec.start));
         let end = if let Some(size) = record.spec.size {
@@ -298,6 +309,11 @@ impl<'a> FluidRun<'a> {
             record.delivered = Bytes((received / BYTE * goodput) as u64);
             Time((self.now + flow.latency).round() as u64)
         };
+        // A delivery reads the record of the flow that others follow.
+        if self.deliveries.is_none() && !kept.includes(&record.spec) {
+            self.outcome.totals.add(record);
+            self.unused.push(flow.record);
+        }
         self.outcome.end = self.outcome.end.max(end.min(limit));
         flow.links.clear();
         self.spare.push(flow.links);
@@ -307,6 +323,10 @@ impl<'a> FluidRun<'a> {
     pub(crate) fn close(mut self) -> IdealOutcome {
         for flow in self.scheduler.close(self.now) {
             self.complete_record(flow);
+        }
+        self.unused.sort_unstable();
+        while let Some(place) = self.unused.pop() {
+            self.outcome.records.swap_remove(place);
         }
         for [whole, measured] in self.carried {
             self.outcome.link_bytes.push(whole);

@@ -26,6 +26,7 @@ use self::fluid_flows::FluidRun;
 use crate::base::run_control::RunControl;
 use crate::base::units::{Duration, Time};
 use crate::model::flow::{FlowRecord, FlowSpec};
+use crate::model::flow_totals::{FlowTotals, KeptRecords};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::packet::Format;
 
@@ -63,6 +64,8 @@ pub struct IdealSetup<'a> {
     pub format: &'a Format,
     /// Time limit of the run. Flows that start at the limit or later are ignored.
     pub limit: Time,
+    /// Choice of the flows whose records are kept.
+    pub kept: KeptRecords,
     /// Start and end of the interval in which counters of links are measured.
     pub measured: [Time; 2],
     /// Handle to stop the run and to read its progress.
@@ -72,8 +75,10 @@ pub struct IdealSetup<'a> {
 /// Results of a run of an ideal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdealOutcome {
-    /// One record per flow, in order of start. The ideal FCT of a long-lived flow is zero.
+    /// One record per flow, in order of start if all are kept. The ideal FCT of a long-lived flow is zero.
     pub records: Vec<FlowRecord>,
+    /// Totals of the flows whose records were not kept.
+    pub totals: FlowTotals,
     /// Bytes that each link carried, headers included.
     pub link_bytes: Vec<f64>,
     /// Bytes that each link carried in the measured interval.

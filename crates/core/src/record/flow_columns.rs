@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration};
 use crate::model::flow::{FlowRecord, Outcome};
+use crate::model::flow_totals::{FlowTotals, KeptRecords};
 
 /// Description of a column of `flows.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,10 @@ macro_rules! columns {
         #[derive(Clone, Debug, Default)]
         pub struct FlowColumns {
             $( $(#[doc = $meaning])+ pub $name: Vec<$type>, )+
+            /// Choice of the flows that have a row.
+            pub kept: KeptRecords,
+            /// Totals of all flows.
+            pub totals: FlowTotals,
         }
 
         impl FlowColumns {
@@ -89,6 +94,7 @@ macro_rules! columns {
             /// Appends all rows of another table.
             pub fn append(&mut self, mut other: Self) {
                 $( self.$name.append(&mut other.$name); )+
+                self.totals.merge(&other.totals);
             }
 
             fn reorder(&mut self, order: &[u32]) {
@@ -180,7 +186,7 @@ fn latency_s(record: &FlowRecord) -> f64 {
 }
 
 impl FlowColumns {
-    /// Appends a record.
+    /// Adds a flow, and its record if it is kept.
     ///
     /// # Panics
     /// If the FCT is less than the ideal FCT, which is impossible.
@@ -193,12 +199,16 @@ impl FlowColumns {
                 spec.id
             );
         }
-        self.push_row(record);
+        self.totals.add(record);
+        if self.kept.includes(&record.spec) {
+            self.push_row(record);
+        }
     }
 
     /// Offered load in bits per second: the sizes of all flows but those of the first start,
     /// divided by the time between the first and the last start. `on_wire` maps a payload to its
-    /// bytes with headers. `None` if all flows start at one time.
+    /// bytes with headers. `None` if all flows start at one time. If a part has records, each stands for as
+    /// many flows.
     pub fn offered_bps(&self, on_wire: impl Fn(Bytes) -> Bytes) -> Option<f64> {
         let sized = || self.start_s.iter().zip(&self.size_bytes).zip(&self.outcome);
         let sized = || sized().filter(|(_, outcome)| **outcome != Outcome::LongLived as u8);
@@ -206,7 +216,7 @@ impl FlowColumns {
         let (first, last) = (starts().min_by(f64::total_cmp)?, starts().max_by(f64::total_cmp)?);
         let later = sized().filter(|((start, _), _)| **start > first);
         let offered: f64 = later.map(|((_, size), _)| on_wire(Bytes(*size)).bits()).sum();
-        (last > first).then(|| offered / (last - first))
+        (last > first).then(|| f64::from(self.kept.one_in) * offered / (last - first))
     }
 
     /// Sorts the rows by flow number.
@@ -214,11 +224,6 @@ impl FlowColumns {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_unstable_by_key(|row| self.flow[*row as usize]);
         self.reorder(&order);
-    }
-
-    /// Number of flows with this outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
-        self.outcome.iter().map(|other| usize::from(*other == outcome as u8)).sum()
     }
 }
 

@@ -265,7 +265,9 @@ impl Recorder {
     ) -> Option<(Duration, Vec<ChainInterval>)> {
         let fct = completed - spec.start;
         let row = BreakdownRow::new(&breakdown.handshake(completion), completion);
-        self.breakdowns.push(spec.id, fct, &row, ideal);
+        if self.records.kept.includes(spec) {
+            self.breakdowns.push(spec.id, fct, &row, ideal);
+        }
         if self.chain_bound(spec.id) == 0 {
             return None;
         }

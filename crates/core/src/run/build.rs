@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::base::random::Random;
 use crate::base::schema::{Parameter, Problem, did_you_mean};
 use crate::base::units::{Duration, Rate, Time};
+use crate::model::flow_totals::KeptRecords;
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::model::telemetry::Digest;
@@ -165,8 +166,10 @@ impl Scenario {
     }
 
     fn recorder(&self, graph: &Graph) -> Result<Recorder, Problem> {
-        Recorder::new(self.samples.as_ref(), self.warm_up, graph)
-            .map_err(|problem| problem.within("samples"))
+        let mut recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
+            .map_err(|problem| problem.within("samples"))?;
+        recorder.records.kept = KeptRecords { one_in: self.flows_per_record };
+        Ok(recorder)
     }
 
     /// Prepares the construction of a network for flows of these classes.

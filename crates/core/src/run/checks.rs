@@ -23,6 +23,10 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
     if scenario.record.is_some() && !scenario.account {
         return Err(Problem::new("record", "must be left out unless account = true"));
     }
+    if scenario.flows_per_record > 1 && scenario.record.is_some() {
+        let message = "must be 1 with `record`, which selects flows among all records";
+        return Err(Problem::new("flows_per_record", message));
+    }
     if matches!(scenario.model, Model::Ideal(_)) && !scenario.failures.is_empty() {
         let message = "must be empty: an ideal shares out rates that do not change";
         return Err(Problem::new("failures", message));

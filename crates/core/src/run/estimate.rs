@@ -139,9 +139,10 @@ impl Scenario {
         let has_stack = self.transport.as_ref().is_some_and(|main| main.has_own_stack());
         let stack = if has_stack { EXTERNAL_STACK } else { 0.0 };
         let live_flow = Simulation::BYTES_PER_LIVE_FLOW as f64 + LIVE_FLOW + live_breakdown + stack;
+        let kept = workload.flows / f64::from(self.flows_per_record);
         let live = match self.model {
             Model::Packet => live_flows * live_flow,
-            Model::Ideal(_) => workload.flows * IDEAL_FLOW,
+            Model::Ideal(_) => workload.flows.min(kept + live_flows) * IDEAL_FLOW,
         };
         let packet_hops = match self.model {
             Model::Packet => {
@@ -149,7 +150,7 @@ impl Scenario {
             }
             Model::Ideal(_) => 0.0,
         };
-        let records = workload.flows * (RECORD + breakdown_row);
+        let records = kept * (RECORD + breakdown_row);
         let sample_bytes = samples * SAMPLE;
         let (recorded, record_bytes) = self.record_until(&workload, live_flows, links);
         let flows = count(workload.flows);
@@ -164,7 +165,11 @@ impl Scenario {
             limit: self.time_limit,
             parts: [
                 ("topology", format!("{links} links"), network),
-                ("workload", format!("{flows} flows"), records + workload.stored_bytes),
+                (
+                    "workload",
+                    format!("{flows} flows and their records (`flows_per_record`)"),
+                    records + workload.stored_bytes,
+                ),
                 ("workload", format!("{} flows at a time", count(live_flows)), live),
                 ("samples.interval", format!("{} samples", count(samples)), sample_bytes),
                 ("record.packets", format!("{} recorded packets", count(recorded)), record_bytes),

@@ -7,6 +7,7 @@ use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::{self, Ideal, IdealSetup};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::model::flow_totals::KeptRecords;
 use crate::model::graph::{Graph, Link, LinkId};
 use crate::record::{Chains, FlowColumns, LinkColumns, Recorder, Samples};
 use crate::run::Results;
@@ -15,7 +16,7 @@ use crate::run::summary::{Execution, link_columns};
 use crate::schedule::Partition;
 use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::run_on_threads;
-use crate::traffic::FlowStream;
+use crate::traffic::{FlowStream, WorkloadContext};
 use crate::transport::controllers;
 
 /// Least number of groups of nodes for each thread: with fewer, a thread mostly waits.
@@ -63,6 +64,7 @@ impl Scenario {
         control: &RunControl,
     ) -> Result<Results, Problem> {
         self.check_link_loads(graph)?;
+        self.check_jobs(graph)?;
         match (&self.model, &self.transport) {
             (Model::Packet, Some(transport)) => {
                 self.simulate(graph, transport, [partitions, threads], control)
@@ -70,6 +72,16 @@ impl Scenario {
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
             (Model::Ideal(ideal), _) => self.run_ideal(graph, &**ideal, control),
         }
+    }
+
+    /// Checks that collective operations have the records of all their messages.
+    fn check_jobs(&self, graph: &Graph) -> Result<(), Problem> {
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        if self.flows_per_record > 1 && !self.workload.jobs(&context)?.is_empty() {
+            let message = "must be 1 with collective operations, whose durations need all messages";
+            return Err(Problem::new("flows_per_record", message));
+        }
+        Ok(())
     }
 
     /// Returns the flows of the workload as records of flows that have not run, and their classes.
@@ -145,6 +157,7 @@ impl Scenario {
         let interval = self.measured_interval(graph)?.configured();
         let setting = IdealSetup {
             graph,
+            kept: KeptRecords { one_in: self.flows_per_record },
             format: &self.packet,
             limit: self.time_limit,
             measured: interval,
@@ -166,7 +179,9 @@ impl Scenario {
         };
         let mut outcome = ideal::run_dependent(ideal, setting, flows, following, append_route);
         control.poll(Progress::default)?;
-        let mut flows = FlowColumns::default();
+        let kept = KeptRecords { one_in: self.flows_per_record };
+        let totals = std::mem::take(&mut outcome.totals);
+        let mut flows = FlowColumns { kept, totals, ..FlowColumns::default() };
         // Records of ten million flows take gigabytes, which become free as columns grow.
         while let Some(record) = outcome.records.pop() {
             flows.push(&record);
@@ -184,7 +199,8 @@ impl Scenario {
         }
         let of_workload = (self.overload_warning(graph).into_iter())
             .chain(self.empty_start_warning())
-            .chain(self.late_flows_warning(flows.flow.len()))
+            .chain(self.late_flows_warning(flows.totals.flows()))
+            .chain(self.kept_records_warning(flows.totals.flows()))
             .chain(self.one_path_warning());
         summary["warnings"] = of_workload.chain(of_ideal).collect();
         let [from, to] = interval;

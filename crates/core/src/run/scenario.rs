@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::base::schema::json_schema::{self, Definitions};
 use crate::base::schema::{
-    Parameter, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
+    Parameter, Problem, Text, defaults, did_you_mean, parse, positive, with_texts, wrong,
 };
 use crate::base::units::{Duration, Time};
 use crate::ideal::models;
@@ -162,6 +162,10 @@ crate::parameters! {
         pub account: bool = false;
         /// Flows whose chain of causes is recorded as well. Takes memory for each of their packets.
         pub account_flows: Vec<u64> = Vec::new();
+        /// Number of flows for each record that is kept, where all records do not fit into the memory. The
+        /// flows with records are chosen by a hash of their number, the same for all schemes; long-lived
+        /// flows always have one. Totals in the summary are of all flows, tables of those with records.
+        pub flows_per_record: u32 = 1, where positive;
         /// Records of packets, controllers and links over time, for `sojourn view` and exports; by default
         /// nothing is recorded. Changes no other result. An ideal records nothing.
         pub record: Option<record::recording::Config> = None;

@@ -114,8 +114,7 @@ impl Scenario {
         load: &str,
         stuck: &[String],
     ) -> Value {
-        let sum = |column: &[u32]| column.iter().map(|count| u64::from(*count)).sum::<u64>();
-        let reordered = flows.reordered_packets.iter().filter(|count| !count.is_nan());
+        let totals = &flows.totals;
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
         // The workload was checked when its flows were generated.
         let jobs = self.workload.jobs(&context).unwrap_or_default();
@@ -140,14 +139,14 @@ impl Scenario {
             "load_by_tier": self.load_by_tier(graph),
             "simulated_s": ended.seconds(),
             "counts": {
-                "flows": flows.flow.len(),
-                "finished": flows.count(Outcome::Finished),
-                "unfinished": flows.count(Outcome::Unfinished),
-                "long_lived": flows.count(Outcome::LongLived),
-                "terminated": flows.count(Outcome::Terminated),
-                "retransmits": sum(&flows.retransmits),
-                "timeouts": sum(&flows.timeouts),
-                "reordered": reordered.sum::<f64>() as u64,
+                "flows": totals.flows(),
+                "finished": totals.count(Outcome::Finished),
+                "unfinished": totals.count(Outcome::Unfinished),
+                "long_lived": totals.count(Outcome::LongLived),
+                "terminated": totals.count(Outcome::Terminated),
+                "retransmits": totals.retransmits,
+                "timeouts": totals.timeouts,
+                "reordered": totals.reordered,
             },
             "stuck": stuck,
             "jobs": jobs.iter().map(job).collect::<Value>(),

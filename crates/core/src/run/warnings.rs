@@ -34,6 +34,7 @@ impl Scenario {
         queues: &[[disciplines::Config; 2]],
     ) -> Value {
         let Simulation { network, totals, deadlocks, .. } = simulation;
+        let flows = simulation.recorder.records.totals.flows();
         let router = self.effective_router().and_then(|router| router.warning());
         let pauses =
             pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
@@ -49,7 +50,8 @@ impl Scenario {
             .chain(retransmission_warning(simulation))
             .chain(self.overload_warning(graph))
             .chain(self.empty_start_warning())
-            .chain(self.late_flows_warning(simulation.recorder.records.flow.len()))
+            .chain(self.late_flows_warning(flows))
+            .chain(self.kept_records_warning(flows))
             .chain(pauses)
             .chain(losses)
             .collect()
@@ -120,13 +122,21 @@ impl Scenario {
     }
 
     /// Warns of flows of a list that would start after the time limit, when `started` flows have started.
-    pub(super) fn late_flows_warning(&self, started: usize) -> Option<String> {
-        let number = self.workload.number().filter(|number| (started as u64) < *number)?;
+    pub(super) fn late_flows_warning(&self, started: u64) -> Option<String> {
+        let number = self.workload.number().filter(|number| started < *number)?;
         Some(format!(
             "workload: {started} of {number} flows started before time_limit = {}: the others are not part \
              of this run",
             self.time_limit.since(Time::ZERO)
         ))
+    }
+
+    /// Warns of tables that count a part of the flows, of which there are `all`.
+    pub(super) fn kept_records_warning(&self, all: u64) -> Option<String> {
+        let one_in = self.flows_per_record;
+        (one_in > 1).then(|| {
+            format!("flows_per_record = {one_in}: tables are of one flow in {one_in}, of {all}")
+        })
     }
 
     /// Warns of an ideal whose flows take one path each where packets of a flow would take several.
@@ -213,8 +223,7 @@ fn retransmission_warning(simulation: &Simulation<'_>) -> Option<String> {
     let ports = simulation.network.ports();
     let of_port = |Counters { dropped, lost, trimmed, .. }: &Counters| dropped + lost + trimmed;
     let lost: u64 = ports.iter().map(|port| of_port(&port.counters)).sum();
-    let retransmits = &simulation.recorder.records.retransmits;
-    let retransmits: u64 = retransmits.iter().map(|count| u64::from(*count)).sum();
+    let retransmits = simulation.recorder.records.totals.retransmits;
     (retransmits > MANY_RETRANSMISSIONS && retransmits > 2 * lost).then(|| {
         format!(
             "{retransmits} retransmissions, but only {lost} packets were lost: packets that were \

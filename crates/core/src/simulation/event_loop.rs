@@ -54,17 +54,17 @@ impl Simulation<'_> {
 
     /// Progress of this partition.
     pub(super) fn progress(&self) -> Progress {
-        let records = &self.recorder.records;
+        let ended = &self.recorder.records.totals;
         let mut progress = Progress {
             now: self.scheduler.now(),
-            started: (records.flow.len() + self.local_flows) as u64,
-            ended: records.flow.len() as u64,
+            started: ended.flows() + self.local_flows as u64,
+            ended: ended.flows(),
             hops: self.network.ports().iter().map(|port| port.counters.departed).sum(),
-            ..Progress::default()
+            started_bytes: ended.size_bytes,
+            delivered_bytes: ended.delivered_bytes,
         };
-        let ended = records.size_bytes.iter().zip(&records.delivered_bytes);
-        let live = self.flows.receivers.iter().map(|end| (&end.expected, &end.delivered));
-        for (size, delivered) in ended.chain(live.filter(|(expected, _)| **expected < u64::MAX)) {
+        let live = self.flows.receivers.iter().map(|end| (end.expected, end.delivered));
+        for (size, delivered) in live.filter(|(expected, _)| *expected < u64::MAX) {
             progress.started_bytes += size;
             progress.delivered_bytes += delivered;
         }

@@ -21,6 +21,7 @@ mod fair_share;
 mod fairness;
 mod families;
 mod first_flights;
+mod flow_records;
 mod golden;
 mod host_service;
 mod hosts;

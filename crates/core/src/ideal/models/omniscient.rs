@@ -247,6 +247,7 @@ mod tests {
     use crate::ideal::models::srpt;
     use crate::ideal::{Allocation, IdealOutcome, IdealSetup, run};
     use crate::model::flow::{self, FlowSpec};
+    use crate::model::flow_totals::KeptRecords;
     use crate::model::graph::Graph;
     use proptest::prelude::*;
 
@@ -299,7 +300,8 @@ mod tests {
         limit: Time,
     ) -> IdealOutcome {
         let watch = &RunControl::default();
-        let setup = IdealSetup { graph, format: &NO_HEADERS, limit, measured: ALWAYS, watch };
+        let kept = KeptRecords::default();
+        let setup = IdealSetup { graph, format: &NO_HEADERS, limit, kept, measured: ALWAYS, watch };
         run(ideal, setup, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })

@@ -165,6 +165,7 @@ mod tests {
     };
     use crate::ideal::{Allocation, IdealSetup, run};
     use crate::model::flow::FlowSpec;
+    use crate::model::flow_totals::KeptRecords;
     use crate::model::graph::Graph;
     use proptest::prelude::*;
 
@@ -300,8 +301,8 @@ mod tests {
             let specs = flows_from_gaps(flows.iter().map(|(gap, size, _)| (*gap, *size)));
             let run = |ideal: &dyn Ideal| {
                 let (graph, format, watch) = (&graph, &NO_HEADERS, &RunControl::default());
-                let setup =
-                    IdealSetup { graph, format, limit: Time::NEVER, measured: ALWAYS, watch };
+                let (limit, kept) = (Time::NEVER, KeptRecords::default());
+                let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, watch };
                 run(ideal, setup, specs.iter().copied(), |spec, links| {
                     links.extend(flows[spec.id as usize].2.iter().map(|cable| 2 * cable));
                 })

@@ -10,6 +10,7 @@ use crate::ideal::fixture::{
 };
 use crate::ideal::{IdealSetup, run};
 use crate::model::flow::{self, FlowSpec};
+use crate::model::flow_totals::KeptRecords;
 use crate::model::graph::Graph;
 use crate::model::graph::LinkId;
 use crate::model::packet::Format;
@@ -82,7 +83,8 @@ fn bytes_in_the_measured_interval_are_those_sent_in_it() {
     for (measured, bytes) in [([0, 6], 6000), ([2, 4], 2000), ([0, 1], 1000), ([5, 9], 1000)] {
         let measured = measured.map(|us| Time(us * 1_000_000));
         let limit = Time::NEVER;
-        let setup = IdealSetup { graph: &graph, format: &NO_HEADERS, limit, measured, watch };
+        let kept = KeptRecords::default();
+        let setup = IdealSetup { graph: &graph, format: &NO_HEADERS, limit, kept, measured, watch };
         for ideal in sharing_ideals() {
             let outcome = run(&*ideal, setup, flows, |_, links| links.push(0));
             let counted = outcome.measured_bytes[0];
@@ -116,7 +118,8 @@ proptest! {
         let format = Format { payload, header, ack, ..defaults() };
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &format, Time::NEVER);
-        let setup = IdealSetup { graph, format, limit, measured: ALWAYS, watch: &watch };
+        let kept = KeptRecords::default();
+        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, watch: &watch };
         let route = |_: &FlowSpec, links: &mut Vec<LinkId>| {
             links.extend((0..hops.len() as LinkId).map(|i| 2 * i));
         };
@@ -139,7 +142,8 @@ proptest! {
         let graph = chain(&hops);
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &NO_HEADERS, Time::NEVER);
-        let setup = IdealSetup { graph, format, limit, measured: ALWAYS, watch: &watch };
+        let kept = KeptRecords::default();
+        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, watch: &watch };
         let specs = flows_from_gaps(flows.iter().map(|(gap, size, ..)| (*gap, *size)));
         let on = |i: usize| flows[i].2..(flows[i].2 + flows[i].3).min(hops.len());
         let carried = |hop| -> u64 {
