@@ -265,6 +265,7 @@ type Decision = (transport::Allowance, Time);
 const FAILED: Decision = (
     transport::Allowance {
         window: Bytes::ZERO,
+        counts_bytes: false,
         granted: u32::MAX,
         rate: None,
         probe_interval: None,

@@ -231,6 +231,10 @@ pub struct OutgoingPacket {
 pub struct Allowance {
     /// Payload that may be in flight; one packet is always permitted.
     pub window: Bytes,
+    /// True if a short packet of a persistent connection takes its payload of the window, as in NICs that
+    /// count bytes, and a part of the window permits a packet. Otherwise it takes that of a full packet, as
+    /// in Linux.
+    pub counts_bytes: bool,
     /// End of the segments that the receiver has granted; `u32::MAX` without credits.
     pub granted: u32,
     /// Rate on the link, where 0 pauses the flow; `None` for ACK clocking.
@@ -246,6 +250,7 @@ impl Allowance {
     pub fn window(bytes: f64) -> Self {
         Self {
             window: Bytes(bytes as u64),
+            counts_bytes: false,
             granted: u32::MAX,
             rate: None,
             probe_interval: None,
@@ -258,17 +263,16 @@ impl Allowance {
         Self { rate: Some(Rate::from_bps(bps)), ..Self::granted(u32::MAX) }
     }
 
-    /// Returns a rate within a window of bytes, for packets with this payload. A packet may be sent if a
-    /// part of the window is left, as in [hpcc19]'s simulator.
-    pub fn rate_within(bps: f64, window: f64, payload: f64) -> Self {
-        let window = Bytes(((window / payload).ceil() * payload) as u64);
-        Self { window, ..Self::rate(bps) }
+    /// Returns a rate within a window of bytes, of which a packet needs a part, as in [hpcc19]'s simulator.
+    pub fn rate_within(bps: f64, window: f64) -> Self {
+        Self { window: Bytes(window.ceil() as u64), counts_bytes: true, ..Self::rate(bps) }
     }
 
     /// Returns the permission to send the segments before this one, without a window or a rate.
     pub fn granted(segments: u32) -> Self {
         Self {
             window: Bytes(u64::MAX),
+            counts_bytes: false,
             granted: segments,
             rate: None,
             probe_interval: None,

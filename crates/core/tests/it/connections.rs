@@ -421,3 +421,26 @@ fn scenarios_that_connections_cannot_serve_are_refused() {
     }
     assert!(try_run(&classes).is_ok());
 }
+
+#[test]
+fn windows_of_nics_count_the_bytes_of_small_messages() {
+    // 20,000 calls over one connection, 2000 at a time: a window of 7.5 KB for requests of 64 B.
+    for transport in ["hpcc", "powertcp", "theta_powertcp"] {
+        let results = run(&json!({
+            "topology": {
+                "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "10 Gbps", "delay": "1 us",
+            },
+            "transport": transport, "time_limit": "1 s",
+            "workload": {
+                "kind": "rpc", "request": { "kind": "fixed", "size": "64 B" },
+                "response": { "kind": "fixed", "size": "1 B" },
+                "pattern": {
+                    "outstanding": 2000, "pairs": "opposite", "calls": 20_000, "connections": 1,
+                },
+            },
+        }));
+        let utilisation = |link: &Value| link["utilisation"].as_f64().unwrap();
+        let busiest = results.links.show().iter().map(utilisation).fold(0.0, f64::max);
+        assert!(busiest > 0.9, "{transport}: {busiest}");
+    }
+}

@@ -99,7 +99,6 @@ pub struct RateWindow {
     /// Window at line rate, in bytes; infinite for none.
     at_line_rate: f64,
     line_rate: f64,
-    payload: f64,
 }
 
 impl RateWindow {
@@ -107,7 +106,7 @@ impl RateWindow {
     pub fn new(size: Option<WindowSize>, path: &Path) -> Self {
         let payload = path.format.payload.0 as f64;
         let at_line_rate = size.map_or(f64::INFINITY, |size| size.packets(path) * payload);
-        Self { at_line_rate, line_rate: path.line_rate.bps(), payload }
+        Self { at_line_rate, line_rate: path.line_rate.bps() }
     }
 
     /// Returns the window in bytes at a rate in bits per second.
@@ -122,7 +121,7 @@ impl RateWindow {
 
     /// Returns a rate in bits per second, within the window.
     pub fn allowance(&self, rate: f64) -> Allowance {
-        Allowance::rate_within(rate, self.at(rate), self.payload)
+        Allowance::rate_within(rate, self.at(rate))
     }
 }
 

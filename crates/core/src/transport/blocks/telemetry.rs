@@ -137,7 +137,6 @@ pub struct ReferenceRate {
     pub rate: f64,
     min_rate: f64,
     line_rate: f64,
-    payload: f64,
     reaction: Reaction,
     /// Number of the first segment that was not sent at the last change of the reference; none before the
     /// first ACK.
@@ -154,7 +153,6 @@ impl ReferenceRate {
             rate,
             min_rate: min_rate.bps(line_rate).min(line_rate),
             line_rate,
-            payload: path.format.payload.0 as f64,
             reaction,
             changed_at: None,
         }
@@ -193,7 +191,7 @@ impl ReferenceRate {
 
     /// Returns the rate, within a window of the rate times the base RTT.
     pub fn allowance(&self, base_rtt: f64) -> Allowance {
-        Allowance::rate_within(self.rate, self.window(base_rtt), self.payload)
+        Allowance::rate_within(self.rate, self.window(base_rtt))
     }
 
     /// Returns the window in bytes.

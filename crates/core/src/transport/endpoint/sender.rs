@@ -328,6 +328,9 @@ impl Sender {
         let (payload, is_last) =
             (last_payload.unwrap_or(self.full_payload), last_payload.is_some());
         let ends_group = (sequence + 1).is_multiple_of(self.mechanism.acks.every);
+        if !is_retransmit && let Some(payload) = last_payload {
+            self.add_unfilled(payload);
+        }
         let wants_ack = ends_group || is_retransmit || is_last;
         // RFC 3168 §6.1.2: CWR on the first new packet. Deviation: on the first packet after a
         // timeout, since new data would be late and ECE would prevent window growth until then.
@@ -356,6 +359,10 @@ impl Sender {
         let window = self
             .rate_reduction
             .map_or(allowance.window, |reduction| self.bytes(reduction.window()));
+        if allowance.counts_bytes {
+            return in_flight > 0
+                && self.bytes(in_flight).0 >= window.0.saturating_add(self.unfilled());
+        }
         in_flight > 0 && self.bytes(in_flight + 1) > window
     }
 

@@ -91,9 +91,9 @@ fn one_ack_per_rtt_may_give_a_sample() {
 #[test]
 fn a_window_shrinks_with_the_rate_and_needs_an_ack_per_packet() {
     let config = Config::read(&json!({ "segments": { "window": "1 BDP" } })).unwrap();
-    // 10 us at 10 Gb/s are 12 500 B, 13 packets of 1000 B; an eighth of that is 2 packets.
+    // 10 us at 10 Gb/s are 12 500 B, 13 packets of 1000 B; TIMELY starts with an eighth of that.
     let allowance = config.controller(&path()).allowance();
-    assert_eq!((allowance.window, allowance.rate), (Bytes(2_000), Some(Rate::from_mbps(1_250))));
+    assert_eq!((allowance.window, allowance.rate), (Bytes(1_625), Some(Rate::from_mbps(1_250))));
     assert_eq!(config.mechanism(&path().format).acks.every, 1);
 }
 

@@ -17,6 +17,8 @@ pub(super) struct FlowEnds {
     ends: VecDeque<(u32, u32)>,
     /// Payload of short segments that was counted as that of full ones in delivered payload.
     excess: u32,
+    /// Payload by which short segments that are sent and not acknowledged differ from full ones.
+    unfilled: u64,
 }
 
 impl Sender {
@@ -27,7 +29,8 @@ impl Sender {
             self.state = SenderState::Established;
         }
         let last = (self.scoreboard.total() - 1, self.last_payload);
-        self.flow_ends = Some(Box::new(FlowEnds { ends: VecDeque::from([last]), excess: 0 }));
+        self.flow_ends =
+            Some(Box::new(FlowEnds { ends: VecDeque::from([last]), excess: 0, unfilled: 0 }));
     }
 
     /// Returns true if a flow of `size` has sequence numbers left.
@@ -79,6 +82,19 @@ impl Sender {
         Restart { now, idle, reduction }
     }
 
+    /// Counts a segment with this payload that is sent, on a byte stream.
+    pub(super) fn add_unfilled(&mut self, payload: u32) {
+        if let Some(flow_ends) = &mut self.flow_ends {
+            flow_ends.unfilled += u64::from(self.full_payload - payload);
+        }
+    }
+
+    /// Returns the payload by which short segments in flight differ from full ones. Includes those that SACKs
+    /// have reported.
+    pub(super) fn unfilled(&self) -> u64 {
+        self.flow_ends.as_ref().map_or(0, |flow_ends| flow_ends.unfilled)
+    }
+
     /// Returns the payload of a segment if it is the last one of a flow.
     pub(super) fn last_payload_at(&self, sequence: u32) -> Option<u32> {
         match &self.flow_ends {
@@ -110,6 +126,7 @@ impl Sender {
             && *last < cumulative
         {
             flow_ends.excess += full - payload;
+            flow_ends.unfilled = flow_ends.unfilled.saturating_sub(u64::from(full - payload));
             flow_ends.ends.pop_front();
         }
         let excess = u64::from(flow_ends.excess).min(delivered);
