@@ -1,9 +1,10 @@
 """Records of a part of the flows."""
 
 import polars as pl
+import pytest
 
 import sojourn
-from sojourn import metrics
+from sojourn import ScenarioError, metrics
 
 WHOLE = {
     "topology": {"kind": "leaf_spine", "leaves": 16, "spines": 2, "hosts_per_leaf": 8},
@@ -29,9 +30,13 @@ def test_tables_of_a_part_are_those_of_its_flows() -> None:
     assert any("one flow in 4" in warning for warning in part.summary["warnings"])
 
 
-def test_a_fluid_keeps_a_part_and_laws_are_learnt_from_all_flows() -> None:
-    scenario = WHOLE | {"fidelity": {"kind": "flows", "hosts": 64, "samples": 2}}
-    whole, part = (sojourn.run(scenario | {"flows_per_record": number}) for number in (1, 4))
-    assert part.summary["fidelity"]["self_check"] == whole.summary["fidelity"]["self_check"]
-    assert 0.2 < len(part.flows) / len(whole.flows) < 0.3
-    assert set(part.flows["flow"]) < set(whole.flows["flow"])
+def test_laws_need_the_records_of_all_flows() -> None:
+    with pytest.raises(ScenarioError, match=r"^flows_per_record: must be 1 with fidelity `flows`"):
+        sojourn.run(WHOLE | {"fidelity": "flows", "flows_per_record": 4})
+
+
+def test_samples_have_the_records_of_all_their_flows() -> None:
+    sample = {"fidelity": {"kind": "sample", "hosts": 64, "samples": 1}}
+    whole, part = (sojourn.run(WHOLE | sample | {"flows_per_record": n}) for n in (1, 4))
+    assert part.flows.equals(whole.flows)
+    assert not any("one flow in" in warning for warning in part.summary["warnings"])

@@ -100,7 +100,7 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a
     topology whose racks are not alike, links that fail or differ, or a workload that names hosts.
     """
-    # All flows of the few hosts have records, from which laws are learnt.
+    # All flows of the few hosts have records.
     given = {
         name: value for name, value in with_files(scenario).items() if name not in (FIELD, RECORDS)
     }

@@ -115,10 +115,7 @@ FLUID = "processor_sharing"
 That makes it cheap: an event changes few flows. What it leaves out, the law puts back.
 """
 
-FLUID_FIELDS = (
-    *("time_limit", "warm_up", "topology", "workload", "packet", "environment", "routing"),
-    RECORDS,
-)
+FLUID_FIELDS = ("time_limit", "warm_up", "topology", "workload", "packet", "environment", "routing")
 """Fields on which flows in a fluid depend, besides the seed. Schemes share one fluid."""
 
 
@@ -143,6 +140,11 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
                 f"{name}: the fluid of {FIELD} `{FLOWS}` has the links of the topology as they "
                 "are; run the scenario with packets"
             )
+    if scenario.get(RECORDS, 1) != 1:
+        raise ScenarioError(
+            f"{RECORDS}: must be 1 with {FIELD} `{FLOWS}`, whose law reads the load of each "
+            "receiver from the records of all flows"
+        )
     whole = {name: value for name, value in scenario.items() if name != FIELD}
     complete = Prepared(whole).complete()
     for part in parts_of(complete["workload"]):
