@@ -165,10 +165,15 @@ impl Scenario {
         log.transpose().map_err(|problem| problem.within("record"))
     }
 
+    /// Returns the choice of the flows whose records are kept.
+    pub(super) fn kept_records(&self) -> KeptRecords {
+        KeptRecords { one_in: self.flows_per_record }
+    }
+
     fn recorder(&self, graph: &Graph) -> Result<Recorder, Problem> {
         let mut recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|problem| problem.within("samples"))?;
-        recorder.records.kept = KeptRecords { one_in: self.flows_per_record };
+        recorder.records.kept = self.kept_records();
         Ok(recorder)
     }
 

@@ -7,7 +7,6 @@ use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::{self, Ideal, IdealSetup};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
-use crate::model::flow_totals::KeptRecords;
 use crate::model::graph::{Graph, Link, LinkId};
 use crate::record::{Chains, FlowColumns, LinkColumns, Recorder, Samples};
 use crate::run::Results;
@@ -157,7 +156,7 @@ impl Scenario {
         let interval = self.measured_interval(graph)?.configured();
         let setting = IdealSetup {
             graph,
-            kept: KeptRecords { one_in: self.flows_per_record },
+            kept: self.kept_records(),
             format: &self.packet,
             limit: self.time_limit,
             measured: interval,
@@ -179,9 +178,11 @@ impl Scenario {
         };
         let mut outcome = ideal::run_dependent(ideal, setting, flows, following, append_route);
         control.poll(Progress::default)?;
-        let kept = KeptRecords { one_in: self.flows_per_record };
-        let totals = std::mem::take(&mut outcome.totals);
-        let mut flows = FlowColumns { kept, totals, ..FlowColumns::default() };
+        let mut flows = FlowColumns {
+            kept: self.kept_records(),
+            totals: std::mem::take(&mut outcome.totals),
+            ..FlowColumns::default()
+        };
         // Records of ten million flows take gigabytes, which become free as columns grow.
         while let Some(record) = outcome.records.pop() {
             flows.push(&record);
