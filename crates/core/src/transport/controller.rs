@@ -268,6 +268,14 @@ impl Allowance {
         Self { window: Bytes(window.ceil() as u64), counts_bytes: true, ..Self::rate(bps) }
     }
 
+    /// Returns the number of packets with this payload that may be in flight.
+    pub fn packets(&self, payload: Bytes) -> u32 {
+        let window = self.window.0;
+        let packets =
+            if self.counts_bytes { window.div_ceil(payload.0) } else { window / payload.0 };
+        u32::try_from(packets).unwrap_or(u32::MAX)
+    }
+
     /// Returns the permission to send the segments before this one, without a window or a rate.
     pub fn granted(segments: u32) -> Self {
         Self {
@@ -443,6 +451,15 @@ pub enum CongestionSignal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_window_permits_a_packet_if_it_counts_bytes() {
+        let packets = |allowance: Allowance| allowance.packets(Bytes(1000));
+        let in_bytes = |window| packets(Allowance::rate_within(1e9, window));
+        assert_eq!([7_500.0, 7_000.0, 0.5].map(in_bytes), [8, 7, 1]);
+        assert_eq!(packets(Allowance::window(7_500.0)), 7);
+        assert_eq!(packets(Allowance::granted(3)), u32::MAX);
+    }
 
     #[test]
     fn windows_after_an_idle_time_are_between_the_initial_window_and_the_former() {

@@ -63,8 +63,7 @@ impl SenderEnd {
             packet.next_hop = self.forward.start();
             return None;
         };
-        let window = u32::try_from(allowance.window.0 / format.payload.0).unwrap_or(u32::MAX);
-        let entropy = selector.next(now, window);
+        let entropy = selector.next(now, allowance.packets(format.payload));
         packet.next_hop = self.forward.start_at(entropy);
         Some(entropy)
     }

@@ -68,13 +68,12 @@ impl Sender {
         signal: CongestionSignal,
         controller: &mut dyn Controller,
     ) {
-        let previous = controller.allowance().window;
+        let full = Bytes(u64::from(self.full_payload));
+        let previous = controller.allowance().packets(full);
         self.reduce_window(now, flight, signal, controller);
         if self.mechanism.uses_prr {
-            let segments = |window: Bytes| (window.0 / u64::from(self.full_payload)) as u32;
-            let target = controller.allowance().window;
-            self.rate_reduction =
-                Some(ProportionalRateReduction::new(segments(previous), segments(target)));
+            let target = controller.allowance().packets(full);
+            self.rate_reduction = Some(ProportionalRateReduction::new(previous, target));
         }
     }
 
