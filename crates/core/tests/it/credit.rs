@@ -172,6 +172,29 @@ fn ndp_incast_fills_the_receivers_link_with_pulled_packets() {
     assert!(first > 0.9 * last(&long), "{first} us and {} us", last(&long));
 }
 
+/// Four receivers pull at twenty times the rate of the link that their flows share, so that switches trim
+/// most packets: data keeps what ten headers per packet leave of the link.
+#[test]
+fn headers_leave_data_its_share_of_a_slow_link() {
+    let rows: Vec<_> = (0..4).map(|source| (0.0, source, 4 + source, 100_000)).collect();
+    let scenario = json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "1 Gbps",
+            "bottleneck_rate": "50 Mbps", "delay": "1 us",
+        },
+        "packet": { "payload": "1000 B", "header": "40 B", "ack": "64 B" },
+        "switch": { "control_priority": false },
+        "routing": "spray_random",
+        "queue": "composite",
+        "transport": "ndp",
+        "workload": flows(&rows),
+    });
+    let data = 400.0 * 1040.0 * 8.0 / 50.0;
+    let share = 1040.0 / (1040.0 + 10.0 * 64.0);
+    let took = fcts(&run(&scenario)).into_iter().fold(0.0, f64::max);
+    assert!(took < 1.02 * data / share, "{took} us for {data} us of data");
+}
+
 #[test]
 fn headers_that_return_to_their_senders_replace_timeouts() {
     let rows: Vec<_> = (0..32).map(|source| (0.0, source, 33, 64 * 4096)).collect();
@@ -185,7 +208,7 @@ fn headers_that_return_to_their_senders_replace_timeouts() {
         let of = |returns_headers: bool| {
             let queue = json!({
                 "kind": "composite", "capacity": "6 packets", "header_capacity": "40 packets",
-                "header_share": 10, "returns_headers": returns_headers,
+                "returns_headers": returns_headers,
             });
             with(&network, json!({ "queue": queue }))
         };

@@ -7,7 +7,7 @@
 use crate::common::campaign::{self, Plan};
 use crate::common::receiver_driven::with_credit;
 use crate::common::scenarios::{has_connections, scenario};
-use crate::common::{count, try_run_in_partitions, with};
+use crate::common::{as_in_papers, count, try_run_in_partitions, with};
 use crate::records::check_record;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
@@ -95,7 +95,10 @@ fn check(seed: u64, scenario: &Value) {
         let is_lossy = ["drops", "losses", "trims"].iter().any(|name| count(&results, name) > 0);
         assert!(unfinished == 0 || is_lossy);
     } else {
-        assert_eq!(unfinished, 0);
+        // Headers that pass all data may fill a link forever.
+        let may_starve =
+            scenario["queue"]["header_share"] == "none" && count(&results, "trims") > 0;
+        assert!(unfinished == 0 || may_starve, "{unfinished} flows are unfinished");
     }
     assert_eq!(*stuck, serde_json::json!([]));
     let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
@@ -157,12 +160,12 @@ fn check_records(scenario: &Value, results: &Results, parts: [u32; 2], seed: u64
 fn random_scenarios_satisfy_the_invariants_with_all_engines() {
     let plan = Plan { name: "scenarios", default_cases: 1000, block: 1 };
     let check = |seed| check(seed, &scenario(seed));
-    campaign::run(&plan, check, |seed| scenario(seed).to_string());
+    campaign::run(&plan, check, |seed| as_in_papers(&scenario(seed)).to_string());
 }
 
 #[test]
 fn random_scenarios_with_receiver_driven_transports_satisfy_the_invariants() {
     let plan = Plan { name: "credit", default_cases: 200, block: 1 };
     let check = |seed| check(seed, &with_credit(seed));
-    campaign::run(&plan, check, |seed| with_credit(seed).to_string());
+    campaign::run(&plan, check, |seed| as_in_papers(&with_credit(seed)).to_string());
 }

@@ -22,9 +22,10 @@ crate::parameters! {
         /// Capacity of the FIFO of headers and control packets. Packets that do not fit are dropped, with
         /// their payload. `none`: no limit.
         pub header_capacity: Option<Capacity> = Some(Capacity::Packets(1000));
-        /// Headers and control packets that depart for each data packet while both wait ([ndp17]: 10).
-        /// `none`: data waits for all of them.
-        pub header_share: Option<u32> = None, where positive_if_given;
+        /// Headers and control packets that depart for each data packet while both wait ([ndp17]). `none`:
+        /// data waits for all of them, so that headers of packets that are sent again and again can fill a
+        /// slow link.
+        pub header_share: Option<u32> = Some(10), where positive_if_given;
         /// If true, headers of trimmed packets that do not fit return to their senders, by the links on which
         /// they came ([ndp17], return to sender), as far as hosts choose the paths of packets.
         pub returns_headers: bool = false;
@@ -329,7 +330,9 @@ mod tests {
 
     #[test]
     fn packets_are_marked_by_the_data_that_remains() {
-        let mut queue = queue(&json!({ "kmin": "2 KB", "kmax": "2 KB", "capacity": "none" }));
+        let mut queue = queue(&json!({
+            "kmin": "2 KB", "kmax": "2 KB", "capacity": "none", "header_share": "none",
+        }));
         assert!(queue.queue.allows_lazy_service());
         (0..5).for_each(|sequence| assert_eq!(queue.enqueue(packet(0, sequence, 1000)), []));
         (0..9).for_each(|sequence| assert_eq!(queue.enqueue(ack(sequence)), []));

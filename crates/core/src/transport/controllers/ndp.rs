@@ -71,11 +71,7 @@ impl Transport for Config {
     }
 
     fn queue(&self) -> disciplines::Config {
-        disciplines::Config::composite(composite::Config {
-            header_share: Some(10),
-            returns_headers: true,
-            ..defaults()
-        })
+        disciplines::Config::composite(composite::Config { returns_headers: true, ..defaults() })
     }
 }
 

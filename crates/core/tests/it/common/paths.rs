@@ -49,6 +49,7 @@ pub(super) fn return_headers(scenario: &mut Value, seed: u64) {
         scenario["queue"] = json!({
             "kind": "composite", "capacity": pick(random, &["2 packets", "8 packets"]),
             "header_capacity": header_capacity, "returns_headers": true,
+            "header_share": pick(random, &[json!("none"), json!(10)]),
         });
     }
 }
