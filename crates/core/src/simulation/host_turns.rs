@@ -2,7 +2,7 @@
 //! of the flow with the least unsent bytes that has credit when the port is free (SRPT), or in round robin.
 
 use super::Simulation;
-use crate::base::units::{Bytes, Time};
+use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::HostId;
 use crate::model::packet::FlowNumber;
 use crate::schedule::{Event, Scheduler};
@@ -18,6 +18,8 @@ pub(super) struct HostTurn {
     host: HostId,
     /// True if the port has a packet, or is about to choose the next flow.
     is_taken: bool,
+    /// Time for which the last packet took the port.
+    took: Duration,
     /// Flows that had credit when the port was not free.
     waiting: Vec<FlowNumber>,
 }
@@ -44,6 +46,7 @@ impl HostTurn {
     pub(super) fn begin(&mut self, ends: Option<Time>, scheduler: &mut Scheduler) {
         self.is_taken = true;
         if let Some(ends) = ends {
+            self.took = ends.since(scheduler.now());
             scheduler.push(ends.max(scheduler.now()), Event::Turn(self.host));
         }
     }
@@ -51,6 +54,11 @@ impl HostTurn {
     /// Returns the number of flows that wait, and the one whose turn it is.
     pub(super) fn flows(&self) -> u32 {
         self.waiting.len() as u32 + 1
+    }
+
+    /// Returns about the time until a flow has its next turn, if all flows have one in between.
+    pub(super) fn until_next(&self) -> Duration {
+        self.took * self.waiting.len() as u64
     }
 
     /// Adds a flow that waits.

@@ -211,3 +211,39 @@ fn all_engines_agree_on_hosts_that_serve_flows_in_turn() {
         assert_eq!(count(&run(&scenario), "finished"), 24, "{kind}");
     }
 }
+
+/// Hundreds of flows of one host: each transport ends them in about the time that the host's link needs.
+#[test]
+fn hundreds_of_flows_of_a_host_share_its_link_without_needless_packets() {
+    // Data in packets and the most that the last flow takes, as a multiple of the link's time for the data.
+    // The last three have an RTT of five packets, which holds few probes.
+    for (kind, count_of_flows, packets, most) in [
+        ("dctcp", 1000, 10, 1.02),
+        ("uet", 500, 10, 1.02),
+        ("fair_share", 300, 10, 1.3),
+        ("rcp", 300, 1, 1.1),
+        ("pdq", 300, 1, 8.0),
+    ] {
+        let rows: Vec<_> = (0..count_of_flows).map(|_| (0.0, 0, 1, packets * 1000)).collect();
+        let reliability = json!({ "initial_rto": "1 ms", "min_rto": "1 ms" });
+        let transport = match kind {
+            "dctcp" => with(&at_once(kind), json!({ "reliability": reliability })),
+            _ => json!(kind),
+        };
+        let scenario = json!({
+            "time_limit": "1 s",
+            "topology": { "kind": "star", "hosts": 3 },
+            "host": { "service": "fair", "stamps": "wire" },
+            "switch": { "control_priority": true },
+            "transport": transport,
+            "workload": flows(&rows),
+        });
+        let results = run(&scenario);
+        let [lost, again] = [["drops", "trims"], ["retransmits", "timeouts"]]
+            .map(|names| names.iter().map(|name| count(&results, name)).sum::<u64>());
+        assert_eq!((count(&results, "unfinished"), lost, again), (0, 0, 0), "{kind}");
+        let last = results.flows.fct_s.iter().copied().fold(0.0, f64::max);
+        let link = f64::from(count_of_flows) * packets as f64 * PACKET;
+        assert!(last < most * link + 20e-6, "{kind}: {} times", last / link);
+    }
+}

@@ -10,6 +10,7 @@ use crate::network::outbox::Departure;
 use crate::record::gauges::GaugeLog;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
+use crate::simulation::host_turns::HostTurn;
 use crate::transport::endpoint::sender::NextPacket;
 use crate::transport::selector::PathFeedback;
 use crate::transport::{Allowance, Credit, Mechanism, OutgoingPacket};
@@ -69,16 +70,24 @@ impl SenderEnd {
     }
 
     /// Notifies the controller of a data packet before it is sent, and requests an ACK if nothing may follow
-    /// it. Returns the allowance if that has changed.
+    /// it, or if the turns of the flow at its host are so far apart that the packet may time out before an
+    /// ACK of several packets. Returns the allowance without the turn if that has changed.
     fn request_ack(
         &mut self,
         packet: &mut Packet,
         now: Time,
         allowance: Allowance,
+        turn: Option<&(&mut HostTurn, Allowance)>,
+        mechanism: &Mechanism,
     ) -> Option<Allowance> {
         let changed = self.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
-        let is_last = !self.sender.has_data(changed.unwrap_or(allowance));
-        packet.flags = packet.flags.with_if(Flags::WANTS_ACK, is_last);
+        let allowance = changed.or(turn.map(|turn| turn.1)).unwrap_or(allowance);
+        let acknowledged = mechanism.acks.coalesced.unwrap_or_default();
+        let turns = acknowledged.0.div_ceil(u64::from(packet.bytes));
+        let is_late = turn
+            .is_some_and(|(host_turn, _)| host_turn.until_next() * turns > self.sender.timeout());
+        let wants_ack = is_late || !self.sender.has_data(allowance);
+        packet.flags = packet.flags.with_if(Flags::WANTS_ACK, wants_ack);
         changed
     }
 
@@ -356,8 +365,8 @@ impl Simulation<'_> {
             let entropy = sender_end.choose_path(&mut packet, now, allowance, &self.format);
             let mut changed = None;
             if mechanism.acks.coalesced.is_some() && packet.kind == Kind::Data {
-                let full = turn.as_ref().map_or(allowance, |turn| turn.1);
-                changed = sender_end.request_ack(&mut packet, now, full);
+                let turn = turn.as_ref();
+                changed = sender_end.request_ack(&mut packet, now, allowance, turn, mechanism);
             }
             if mechanism.signalling.has_header() {
                 let outgoing = OutgoingPacket {

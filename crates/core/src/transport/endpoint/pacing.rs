@@ -47,6 +47,10 @@ pub struct Pacer {
     queued_in_nic: u32,
     /// Packets of the current turn, which the NIC has not served completely.
     in_turn: u16,
+    /// Time when the first packet of the current turn was handed over; of more than a turn has, the last.
+    turn_began: Time,
+    /// Time from the beginning of the last complete turn until the NIC had served it.
+    turn_took: Duration,
     /// Packets of a turn; none if only pacing limits what the NIC queue holds.
     flow_limit: Option<NonZeroU16>,
     /// Unit to which gaps are rounded down.
@@ -65,6 +69,8 @@ impl Pacer {
             last_is_next: Time::ZERO,
             queued_in_nic: 0,
             in_turn: 0,
+            turn_began: now,
+            turn_took: Duration::ZERO,
             flow_limit,
             time_unit,
         }
@@ -100,6 +106,25 @@ impl Pacer {
     /// Returns when the NIC has sent all packets of this flow; [`Time::NEVER`] while that is unknown.
     pub fn nic_free(&self) -> Time {
         self.nic_free
+    }
+
+    /// Returns true if flows send in turn and the NIC has packets of this flow.
+    pub fn waits_for_nic(&self, now: Time) -> bool {
+        self.flow_limit.is_some() && self.nic_free > now
+    }
+
+    /// Returns from when a timer runs that was started with the transmission of a packet at `handed_over`:
+    /// about the time when the NIC has sent that packet, [`Time::NEVER`] while that is unknown. Linux does
+    /// not time out a packet in its host's queue either (`skb_still_in_host_queue`).
+    #[inline]
+    pub fn timed_from(&self, handed_over: Time) -> Time {
+        if self.flow_limit.is_none() {
+            handed_over
+        } else if handed_over >= self.turn_began {
+            handed_over.max(self.nic_free)
+        } else {
+            handed_over + self.turn_took
+        }
     }
 
     /// Records a paced packet of `bytes`, which starts or continues a burst.
@@ -149,6 +174,12 @@ impl Pacer {
     /// Records that the NIC has enqueued a packet now, whose transmission ends at `ends` if that is known.
     #[inline]
     pub fn on_enqueued(&mut self, now: Time, ends: Option<Time>) {
+        if self.nic_free <= now {
+            self.turn_took = self.nic_free.since(self.turn_began);
+            self.turn_began = now;
+        } else if self.is_turn_over() {
+            self.turn_began = now;
+        }
         self.in_turn = if self.nic_free <= now { 1 } else { self.in_turn.saturating_add(1) };
         self.last_is_next = self.nic_free;
         if let Some(ends) = ends {
@@ -216,6 +247,25 @@ mod tests {
         assert!(!pacer.has_turn(AT(16)));
         assert!(pacer.on_departure(AT(17), AT(27)));
         assert!(pacer.has_turn(AT(17)));
+    }
+
+    #[test]
+    fn timers_run_from_the_departure_of_a_packet_where_flows_take_turns() {
+        let mut unlimited = pacer(0);
+        unlimited.on_enqueued(AT(0), None);
+        assert_eq!(unlimited.timed_from(AT(0)), AT(0));
+        let mut pacer = pacer(2);
+        pacer.on_enqueued(AT(0), None);
+        pacer.on_enqueued(AT(0), None);
+        assert_eq!(pacer.timed_from(AT(0)), Time::NEVER);
+        assert!(pacer.waits_for_nic(AT(40)));
+        pacer.on_departure(AT(40), AT(50));
+        pacer.on_departure(AT(50), AT(60));
+        assert_eq!(pacer.timed_from(AT(0)), AT(50));
+        assert!(!pacer.waits_for_nic(AT(50)));
+        // Packets of earlier turns are taken to have waited as long as those of the last complete one.
+        pacer.on_enqueued(AT(50), Some(AT(70)));
+        assert_eq!([0, 50].map(|handed_over| pacer.timed_from(AT(handed_over))), [AT(50), AT(70)]);
     }
 
     #[test]

@@ -143,7 +143,11 @@ impl Sender {
             self.enter_recovery(now, flight, controller);
             self.update_rate_reduction(AckOutcome { delivered: 1, ..outcome });
         }
-        if self.tail_probe.as_mut().is_some_and(|probe| probe.on_timer(now)) {
+        let waits_for_nic = self.pacer.waits_for_nic(now);
+        if self.tail_probe.as_ref().is_some_and(|probe| waits_for_nic && probe.next_timer() <= now)
+        {
+            self.arm_probe_timer(now);
+        } else if self.tail_probe.as_mut().is_some_and(|probe| probe.on_timer(now)) {
             self.rto_start = now;
         }
         if now < self.rto_expiry() {

@@ -104,7 +104,11 @@ impl Sender {
         if self.has_segment_timers() && self.state == SenderState::Established {
             return self.segment_timer_expiry();
         }
-        timer_ticks::expiry(self.rto_start, self.timeout(), self.mechanism.reliability.timer_tick)
+        let start = self.pacer.timed_from(self.rto_start);
+        if start == Time::NEVER {
+            return Time::NEVER;
+        }
+        timer_ticks::expiry(start, self.timeout(), self.mechanism.reliability.timer_tick)
     }
 
     // Not inlined: few transports time each segment.
@@ -116,6 +120,8 @@ impl Sender {
 
     /// Returns when the timer expires of the segment that has been in flight for the longest time.
     pub(super) fn segment_rto_expiry(&self) -> Time {
-        self.scoreboard.oldest_sent_at().unwrap_or(self.rto_start) + self.timeout()
+        let sent_at = self.scoreboard.oldest_sent_at().unwrap_or(self.rto_start);
+        let start = self.pacer.timed_from(sent_at);
+        start + self.timeout()
     }
 }
