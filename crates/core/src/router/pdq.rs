@@ -47,6 +47,7 @@ impl RouterKind for Config {
             rtt: self.initial_rtt.seconds(),
             last_resumed: None,
             unlisted: Vec::new(),
+            previously_unlisted: 0,
             share: 0.0,
             next_tick: Time::ZERO + self.initial_rtt * 2,
         })
@@ -104,6 +105,8 @@ struct Pdq {
     last_resumed: Option<(FlowNumber, Time)>,
     /// Flows that did not fit into the list since the last tick.
     unlisted: Vec<FlowNumber>,
+    /// Number of such flows before the last tick.
+    previously_unlisted: usize,
     /// Rate of each unlisted flow.
     share: f64,
     next_tick: Time,
@@ -155,7 +158,14 @@ impl Router for Pdq {
             Header::Ack { feedback, .. } if feedback != 0.0 => Grant::of(feedback),
             _ => return,
         };
-        let Some(position) = self.position(packet.flow) else { return };
+        let Some(position) = self.position(packet.flow) else {
+            if let Grant::Pause { by, probe_after } = grant
+                && by == self.router_id
+            {
+                self.suppress_probes(packet, self.last_position(), probe_after);
+            }
+            return;
+        };
         let entry = &mut self.list[position];
         match grant {
             Grant::Rate(rate) => (entry.rate, entry.paused_by) = (f64::from(rate), None),
@@ -164,11 +174,7 @@ impl Router for Pdq {
             }
             Grant::Pause { by, probe_after } => {
                 (entry.rate, entry.paused_by) = (0.0, Some(by));
-                if self.config.suppressed_probing {
-                    let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(u8::MAX);
-                    let probe_after = probe_after.max(fifths);
-                    packet.write_feedback(Grant::Pause { by, probe_after }.number());
-                }
+                self.suppress_probes(packet, position, probe_after);
             }
         }
     }
@@ -193,6 +199,7 @@ impl Router for Pdq {
         self.unlisted.dedup();
         let left = self.capacity - self.list.iter().map(|entry| entry.rate).sum::<f64>();
         self.share = self.zero_if_small(left / self.unlisted.len().max(1) as f64);
+        self.previously_unlisted = self.unlisted.len();
         self.unlisted.clear();
         self.next_tick = view.now + Duration::from_seconds(span);
     }
@@ -215,6 +222,22 @@ impl Pdq {
     fn remove(&mut self, flow: FlowNumber) {
         if let Some(position) = self.position(flow) {
             self.list.remove(position);
+        }
+    }
+
+    /// Returns the position behind the listed and the other flows. The paper leaves open how often flows
+    /// probe that are not in the list: once per RTT, the probes of hundreds would leave data no room.
+    fn last_position(&self) -> usize {
+        self.list.len() + self.unlisted.len().max(self.previously_unlisted)
+    }
+
+    /// Lets a flow that this router pauses probe later the lower it is, unless another router defers its
+    /// probes further.
+    fn suppress_probes(&self, packet: &mut Packet, position: usize, probe_after: u8) {
+        if self.config.suppressed_probing {
+            let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(u8::MAX);
+            let grant = Grant::Pause { by: self.router_id, probe_after: probe_after.max(fifths) };
+            packet.write_feedback(grant.number());
         }
     }
 

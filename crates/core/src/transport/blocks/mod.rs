@@ -5,6 +5,7 @@ pub mod deadline;
 pub mod path_scaled;
 pub mod pcp;
 pub mod power;
+pub mod router_probes;
 pub mod tcp;
 pub mod telemetry;
 pub mod uet;

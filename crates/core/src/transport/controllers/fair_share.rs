@@ -14,6 +14,7 @@ use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Header, Kind, Share};
 use crate::queueing::disciplines;
 use crate::router;
+use crate::transport::blocks::router_probes::probe_interval;
 use crate::transport::endpoint::rtt::smooth;
 
 crate::choices! {
@@ -57,6 +58,7 @@ impl Transport for Config {
             feedback: self.feedback,
             packet: (payload + header).0 as f64,
             payload: payload.0 as f64,
+            probe: path.format.ack,
             allowance: self.tolerated * (payload + header).0 as f64,
             farewell: self.farewell,
             packets: path.size.map(|size| path.format.packets(size) as f64),
@@ -92,6 +94,8 @@ struct FairShare {
     /// Size of a full packet on the link, and its payload.
     packet: f64,
     payload: f64,
+    /// Size of a probe.
+    probe: Bytes,
     allowance: f64,
     farewell: f64,
     /// Number of packets of the flow; none if unlimited.
@@ -156,7 +160,8 @@ impl Controller for FairShare {
     fn allowance(&self) -> Allowance {
         let rate = Rate::from_bps(self.rate * 8.0);
         let is_slow = self.rate * self.srtt.seconds() < self.packet;
-        let probe_interval = is_slow.then_some(self.srtt);
+        let share = Rate::from_bps(self.share * 8.0);
+        let probe_interval = is_slow.then(|| probe_interval(share, self.srtt, self.probe));
         Allowance { probe_interval, ..Allowance::rate(rate.bps()) }
     }
 

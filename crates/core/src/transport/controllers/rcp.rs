@@ -8,9 +8,10 @@ use super::{
     Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Signalling,
     Transport,
 };
-use crate::base::units::{Duration, Rate};
+use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::packet::{Format, Header};
 use crate::router;
+use crate::transport::blocks::router_probes::probe_interval;
 
 crate::parameters! {
     /// RCP: routers offer one rate to all flows, in the SYN's answer and in every ACK, and flows send
@@ -34,6 +35,7 @@ impl Transport for Config {
             rate: path.initial_rate.unwrap_or(path.line_rate).min(path.line_rate),
             rtt: Duration::ZERO,
             base_rtt: path.base_rtt,
+            probe: path.format.ack,
         })
     }
 
@@ -58,6 +60,8 @@ struct Rcp {
     rtt: Duration,
     /// RTT of an empty network. A flow with less than one packet in this time sends probes.
     base_rtt: Duration,
+    /// Size of a probe.
+    probe: Bytes,
 }
 
 impl Rcp {
@@ -80,9 +84,10 @@ impl Controller for Rcp {
 
     fn allowance(&self) -> Allowance {
         let is_slow = self.rate.bps() * self.base_rtt.seconds() < self.packet_bits;
-        // Deviation: one probe per current RTT. The authors' module sends one per minimum RTT, and where an
-        // RTT holds few packets those displace the data.
-        let probe_interval = is_slow.then_some(self.rtt.max(self.base_rtt));
+        // Deviation: at most one probe per current RTT. The authors' module sends one per minimum RTT, and
+        // where an RTT holds few packets those displace the data.
+        let rtt = self.rtt.max(self.base_rtt);
+        let probe_interval = is_slow.then(|| probe_interval(self.rate, rtt, self.probe));
         Allowance { probe_interval, ..Allowance::rate(self.rate.bps()) }
     }
 
@@ -99,7 +104,7 @@ impl Controller for Rcp {
 mod tests {
     use super::*;
     use crate::base::schema::defaults;
-    use crate::base::units::{Bytes, Time};
+    use crate::base::units::Time;
     use crate::transport::fixture::{ACK, OUTGOING};
 
     fn flow() -> Box<dyn Controller> {
