@@ -62,6 +62,12 @@ impl Scale {
         Self { base_rtt, bdp: extent.slowest.carries(base_rtt), packet: format.full() }
     }
 
+    /// Returns the RTO of uet-htsim: 15 us and six times the transmission time of a queue of one BDP, and at
+    /// least 100 us.
+    fn rto(&self) -> Duration {
+        Duration::from_micros(100).max(Duration::from_micros(15) + self.base_rtt * 6)
+    }
+
     /// Returns the bandwidth-delay product in packets, rounded up.
     fn packets(&self) -> u64 {
         self.bdp.0.div_ceil(self.packet.0.max(1))
@@ -106,11 +112,11 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
         // at least 100 (our choice).
         "ndp" => json!({ "request_pulls": scale.packets().max(100) }),
         "phost" => phost(scale),
-        // uet-htsim: an RTO of 15 us and six times the transmission time of a queue of one BDP, which does
-        // not grow; UEC 1.0 §3.5.13 doubles it. An ACK or a pull for 16 KiB, but twice in an RTT at least:
-        // a window of less would wait for each ACK, and a queue could not hold what one pull permits.
+        // The RTO does not grow in uet-htsim; UEC 1.0 §3.5.13 doubles it. An ACK or a pull for 16 KiB, but
+        // twice in an RTT at least: a window of less would wait for each ACK, and a queue could not hold what
+        // one pull permits.
         "uet" => {
-            let rto = Duration::from_micros(100).max(Duration::from_micros(15) + base_rtt * 6);
+            let rto = scale.rto();
             let most = Bytes(16_384.min(bdp.0 / 2).max(packet.0));
             json!({
                 "ack_bytes": most.show(),
@@ -126,6 +132,8 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
 }
 
 /// Returns the parameters of pHost: those of [phost15]'s simulator, where an RTT takes 3.9 packet times.
+/// There a flow is announced once; here again after the RTO of UET (our choice): after that of TCP, flows
+/// whose first packets were lost took a thousand times as long as others.
 fn phost(scale: &Scale) -> Value {
     let times = (scale.packets() as f64 / 3.9).max(1.0);
     let tokens = (8.0 * times).ceil() as u64;
@@ -135,5 +143,6 @@ fn phost(scale: &Scale) -> Value {
         "window": tokens,
         "resend_timeout": (9.0 * times).ceil(),
         "window_timeout": (25.0 * times).ceil(),
+        "reliability": { "initial_rto": scale.rto().show(), "min_rto": scale.rto().show() },
     })
 }

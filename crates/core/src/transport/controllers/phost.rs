@@ -98,7 +98,8 @@ impl Transport for Config {
     }
 
     fn own_reliability(&self) -> &'static [&'static str] {
-        Mechanism::SET_BY_CREDIT
+        // Losses are found by the receiver, and the RTO only announces flows again.
+        &["recovery", "duplicate_acks", "initial_rto", "min_rto"]
     }
 
     fn needs_own_connection(&self) -> bool {
