@@ -152,12 +152,11 @@ impl Transport for Config {
             trimming: self.trimming,
             capacity: Some(Capacity::Product(capacity)),
             header_capacity: Some(Capacity::Product(2.0 * capacity)),
-            // UEC 1.0 §3.6.17: headers take at most half of the link. Ten are an eighth of it, with packets
-            // of 4 KiB. htsim has all of them pass data.
-            header_share: Some(10),
             kmin: Some(Capacity::Product(0.2)),
             kmax: Some(Capacity::Product(0.8)),
             marks_last_hop: self.control == Control::Nscc,
+            // UEC 1.0 §3.6.17 permits headers half of the link: the default share is an eighth of it, with
+            // packets of 4 KiB. htsim has all of them pass data.
             ..defaults()
         })
     }

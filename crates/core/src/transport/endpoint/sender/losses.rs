@@ -143,6 +143,7 @@ impl Sender {
             self.enter_recovery(now, flight, controller);
             self.update_rate_reduction(AckOutcome { delivered: 1, ..outcome });
         }
+        // No probe while the last packets have not left the host, as in Linux (`tcp_send_loss_probe`).
         let waits_for_nic = self.pacer.waits_for_nic(now);
         if self.tail_probe.as_ref().is_some_and(|probe| waits_for_nic && probe.next_timer() <= now)
         {

@@ -121,7 +121,6 @@ impl Sender {
     /// Returns when the timer expires of the segment that has been in flight for the longest time.
     pub(super) fn segment_rto_expiry(&self) -> Time {
         let sent_at = self.scoreboard.oldest_sent_at().unwrap_or(self.rto_start);
-        let start = self.pacer.timed_from(sent_at);
-        start + self.timeout()
+        self.pacer.timed_from(sent_at) + self.timeout()
     }
 }
