@@ -8,6 +8,7 @@ from typing import Literal
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
+from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -20,6 +21,9 @@ if not console.is_terminal and "COLUMNS" not in os.environ:
 
 UNLIMITED = 10_000
 """Width at which no table wraps, in characters."""
+
+SENTENCE_WIDTH = 12
+"""Smallest width to which a column of sentences is wrapped, in characters."""
 
 MARKS = {
     "held": "[green]✓ held[/]",
@@ -49,8 +53,9 @@ def text_table(table: Table) -> "FittedTable":
 class FittedTable:
     """A table for the console that fits its width and never cuts a word.
 
-    A table that is too wide loses its optional columns; if that does not suffice, its columns
-    become rows, in as many tables as necessary. Cells that are verdicts get a mark and a colour.
+    A table that is too wide loses its optional columns, and its sentences wrap; if that does not
+    suffice, its columns become rows, in as many tables as necessary. Cells that are verdicts get a
+    mark and a colour.
     """
 
     table: Table
@@ -61,9 +66,9 @@ class FittedTable:
             yield Text(table.title, style="bold")
         for count in range(len(table.optional) + 1):
             omitted = table.optional[:count]
-            output = _rich_table(table.without(omitted))
-            if _fits(output, options):
-                yield output
+            candidate = table.without(omitted)
+            if _fits(candidate, options):
+                yield _rich_table(candidate)
                 if shown := [name for name in dict.fromkeys(omitted) if name in table.columns]:
                     yield Text(f"omitted at this width: {', '.join(shown)}", style="dim")
                 return
@@ -75,22 +80,34 @@ def _transposed(table: Table, options: ConsoleOptions) -> Iterator[RichTable]:
     first = 0
     while first < len(table.rows):
         last = first + 1
-        while last < len(table.rows) and _fits(
-            _rich_table(table.transposed(first, last + 1)), options
-        ):
+        while last < len(table.rows) and _fits(table.transposed(first, last + 1), options):
             last += 1
         yield _rich_table(table.transposed(first, last))
         first = last
 
 
-def _fits(table: RichTable, options: ConsoleOptions) -> bool:
-    return (
-        Measurement.get(console, options.update(width=10_000), table).maximum <= options.max_width
-    )
+def _fits(table: Table, options: ConsoleOptions) -> bool:
+    """Return whether the table fits with narrow columns of sentences."""
+    output = _rich_table(table)
+    for column in _sentences(table, output):
+        column.max_width = SENTENCE_WIDTH
+    unlimited = options.update(width=UNLIMITED)
+    return Measurement.get(console, unlimited, output).maximum <= options.max_width
+
+
+def _sentences(table: Table, output: RichTable) -> list[Column]:
+    """Return the columns of sentences."""
+    pairs = zip(table.columns, output.columns, strict=True)
+    return [column for name, column in pairs if name in table.sentences]
 
 
 def _rich_table(table: Table) -> RichTable:
     output = rich_table(*table.columns, labels=table.labels)
+    if sentences := _sentences(table, output):
+        for column in output.columns:
+            column.no_wrap = column not in sentences
+        for column in sentences:
+            column.justify = "left"
     for row in table.rows:
         output.add_row(*(MARKS.get(cell, Text(cell)) for cell in row))
     return output

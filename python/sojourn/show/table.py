@@ -15,6 +15,8 @@ class Table:
     """Number of the first columns that name a row; they are aligned to the left."""
     optional: Sequence[str] = ()
     """Columns that a narrow console omits, from the first."""
+    sentences: Sequence[str] = ()
+    """Columns of sentences, which a narrow console wraps between words."""
 
     def without(self, names: Collection[str]) -> "Table":
         """Return the table without some columns."""

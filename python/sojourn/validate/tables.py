@@ -162,7 +162,8 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Table:
     ]
     held = sum(row[3] == "held" for row in rows)
     columns = ["case", "run", "criterion", "verdict", "numbers"]
-    return Table(f"verdicts: {held} of {len(rows)} held", columns, rows)
+    title = f"verdicts: {held} of {len(rows)} held"
+    return Table(title, columns, rows, labels=2, sentences=["criterion", "numbers"])
 
 
 def by_case(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
