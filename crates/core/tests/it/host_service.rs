@@ -216,13 +216,15 @@ fn all_engines_agree_on_hosts_that_serve_flows_in_turn() {
 #[test]
 fn hundreds_of_flows_of_a_host_share_its_link_without_needless_packets() {
     // Data in packets and the most that the last flow takes, as a multiple of the link's time for the data.
-    // The last three have an RTT of five packets, which holds few probes.
+    // The last five have an RTT of five packets, which holds few probes.
     for (kind, count_of_flows, packets, most) in [
         ("dctcp", 1000, 10, 1.02),
         ("uet", 500, 10, 1.02),
         ("fair_share", 300, 10, 1.3),
-        ("rcp", 300, 1, 1.1),
+        ("rcp", 300, 10, 1.1),
+        ("pcp", 300, 10, 1.2),
         ("pdq", 300, 1, 8.0),
+        ("pdq", 300, 10, 1.6),
     ] {
         let rows: Vec<_> = (0..count_of_flows).map(|_| (0.0, 0, 1, packets * 1000)).collect();
         let reliability = json!({ "initial_rto": "1 ms", "min_rto": "1 ms" });

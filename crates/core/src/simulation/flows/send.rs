@@ -43,6 +43,7 @@ impl SenderEnd {
         mechanism: &Mechanism,
     ) -> Option<NextPacket> {
         if mechanism.sends_trains
+            && self.sender.pacer.has_turn(now)
             && self.sender.has_data(allowance)
             && let Some(train_packet) = self.controller.next_train_packet(now)
         {
@@ -406,6 +407,8 @@ impl Simulation<'_> {
                     sender_end.sender.pacer.on_enqueued(now, ends);
                     allowance = changed.unwrap_or(allowance);
                 }
+            } else if let NextPacket::Padding(_) | NextPacket::RouterProbe = output {
+                sender_end.sender.pacer.on_probe_enqueued(now, ends);
             }
         }
         if let Some((host_turn, full)) = turn {

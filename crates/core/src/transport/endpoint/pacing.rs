@@ -190,6 +190,14 @@ impl Pacer {
         }
     }
 
+    /// Records that the NIC has enqueued a probe now, which belongs to the turn of its flow. Departures of
+    /// probes are not reported: they count only if the NIC's queue predicts departures.
+    pub fn on_probe_enqueued(&mut self, now: Time, ends: Option<Time>) {
+        if self.flow_limit.is_some() && ends.is_some() && self.nic_free != Time::NEVER {
+            self.on_enqueued(now, ends);
+        }
+    }
+
     /// Records that the transmission of a packet that waited in the NIC queue starts now and ends at
     /// `ends`. Returns true if the flow may be able to send again: that was the last packet or, with a
     /// limit, the last but one. A flow with a limit may send before the transmission ends, so that a queue

@@ -92,7 +92,8 @@ impl Sender {
     pub(super) fn next_router_probe(&self, allowance: Allowance) -> Time {
         match allowance.probe_interval {
             Some(interval) if self.scoreboard.candidate().is_some() => {
-                self.probed_at.max(self.pacer.burst_start()) + interval
+                let due = self.probed_at.max(self.pacer.burst_start()) + interval;
+                due.max(self.pacer.earliest_departure(self.pacer.unpaced_limit()))
             }
             _ => Time::NEVER,
         }
