@@ -164,7 +164,7 @@ impl Transport for Config {
             first_cnp: None,
             pending_cut: Time::NEVER,
             window: RateWindow::new(self.window, path),
-            timer: Time::NEVER,
+            timer: if rate < line { path.start + self.rate_timer } else { Time::NEVER },
             timer_stage: 0,
             byte_stage: 0,
             bytes_left: self.byte_counter.0,
@@ -233,7 +233,7 @@ struct Dcqcn {
     /// Tick of the next reduction.
     pending_cut: Time,
     window: RateWindow,
-    /// Expiry of the rate increase timer.
+    /// Expiry of the rate increase timer; [`Time::NEVER`] at the line rate, before the first CNP.
     timer: Time,
     timer_stage: u32,
     byte_stage: u32,

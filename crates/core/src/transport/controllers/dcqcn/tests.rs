@@ -7,12 +7,13 @@ use crate::base::schema::{Parameter, defaults};
 use crate::transport::fixture::ACK;
 use serde_json::{Value, json};
 
+fn path() -> Path {
+    let format = Format { header: Bytes(48), ack: Bytes(64), ..defaults() };
+    Path::new(Rate::from_gbps(10), Duration::from_micros(10), format)
+}
+
 fn flow(config: &Value) -> Box<dyn Controller> {
-    Config::read(config).unwrap().controller(&Path::new(
-        Rate::from_gbps(10),
-        Duration::from_micros(10),
-        Format { header: Bytes(48), ack: Bytes(64), ..defaults() },
-    ))
+    Config::read(config).unwrap().controller(&path())
 }
 
 /// Current and target rate in Gb/s, and alpha.
@@ -35,6 +36,22 @@ fn the_first_cnp_halves_the_rate() {
     let mut flow = flow(&json!({}));
     flow.on_notification(Time::ZERO);
     assert_eq!(state(&*flow), [5.0, 10.0, 1.0]);
+}
+
+#[test]
+fn a_flow_that_starts_below_the_line_rate_raises_its_rate_before_a_cnp() {
+    let start = Time::ZERO + Duration::from_micros(7);
+    let initial_rate = Some(Rate::from_gbps(1));
+    let config = Config::read(&json!({})).unwrap();
+    let mut flow = config.controller(&Path { start, initial_rate, ..path() });
+    assert_eq!(flow.next_timer(), start + Duration::from_micros(55));
+    // Four steps of fast recovery, to a target that is reached, before the first additive increase.
+    fire(&mut *flow, 4);
+    assert_eq!(state(&*flow)[..2], [1.0, 1.0]);
+    fire(&mut *flow, 1);
+    assert_eq!(state(&*flow)[..2], [1.02, 1.04]);
+    flow.on_notification(flow.next_timer());
+    assert_eq!(state(&*flow)[..2], [0.51, 1.02]);
 }
 
 #[test]
