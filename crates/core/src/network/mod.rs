@@ -518,7 +518,7 @@ impl Network {
                 records.log_pass(packet, link, begin, Some(hop.starts));
             }
         }
-        Self::record_telemetry(port.telemetry(), &mut self.telemetry, packet);
+        Self::record_telemetry(port.telemetry(), &mut self.telemetry, packet, link);
         let cut_off = port.counters.cut_off;
         let is_lost = port.loses(packet, self.pause_timers.is_some());
         if is_lost && packet.kind.is_frame() {

@@ -72,7 +72,7 @@ impl Network {
                 shipment.records.push(records.export(&flight.packet, &hop));
             }
             shipment.options.extend(ack_options.take(&flight.packet));
-            Self::record_telemetry(port_telemetry, telemetry, &flight.packet);
+            Self::record_telemetry(port_telemetry, telemetry, &flight.packet, link);
             if let Some(row) = flight.packet.telemetry_row() {
                 shipment.telemetry.push(telemetry[row]);
                 telemetry.release(row);

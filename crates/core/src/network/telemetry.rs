@@ -9,6 +9,7 @@ use super::link::ring::Ring;
 use super::side_table::SideTable;
 use crate::base::random::Random;
 use crate::base::units::{Bytes, Rate, Time};
+use crate::model::graph::LinkId;
 use crate::model::packet::Packet;
 use crate::model::telemetry::{Digest, HopTelemetry, TelemetryStack};
 
@@ -28,7 +29,7 @@ struct AverageUtilisation {
     /// Start of the last transmission, and its bytes.
     last: Option<(Time, u16)>,
     /// Codes of the packets in flight that collect telemetry, in order.
-    codes: Ring<u32>,
+    codes: Ring<u16>,
 }
 
 impl AverageUtilisation {
@@ -84,7 +85,7 @@ impl PortTelemetry {
 
     /// Takes the telemetry of a packet that has arrived at the end of the link; none if the packet collects
     /// none, or if another partition has taken it.
-    fn take(&mut self, packet: &Packet) -> Option<(HopTelemetry, u32)> {
+    fn take(&mut self, packet: &Packet) -> Option<(HopTelemetry, u16)> {
         if !collects(packet) {
             return None;
         }
@@ -123,11 +124,12 @@ impl Network {
         port: Option<&mut PortTelemetry>,
         table: &mut TelemetryTable,
         packet: &Packet,
+        link: LinkId,
     ) {
         if let Some((hop, code)) = port.and_then(|port| port.take(packet))
             && let Some(row) = packet.telemetry_row()
         {
-            table[row].push(hop);
+            table[row].push(hop, link);
             table[row].add_code(code);
         }
     }

@@ -71,22 +71,8 @@ impl Utilisation {
 
     /// Stores the telemetry of the ACK that is handled next.
     pub fn receive(&mut self, path: &TelemetryStack) {
-        self.present.clear();
-        for hop in path.hops() {
-            self.present.push(self.rounded(hop));
-        }
-    }
-
-    /// Rounds counters down to the units of [hpcc19]'s simulator.
-    fn rounded(&self, hop: &HopTelemetry) -> HopTelemetry {
-        let Some(quantum) = self.quantum else { return *hop };
-        let floor = |value: u64, unit: u64| value / unit * unit;
-        HopTelemetry {
-            time: Time(floor(hop.time.0, 1_000)),
-            transmitted: Bytes(floor(hop.transmitted.0, 128 * quantum)),
-            queued: Bytes(floor(hop.queued.0, 80 * quantum)),
-            rate: hop.rate,
-        }
+        let quantum = self.quantum;
+        self.present.copy(path, |hop| quantum.map_or(*hop, |quantum| rounded(hop, quantum)));
     }
 
     /// Handles the first ACK of a flow.
@@ -94,11 +80,11 @@ impl Utilisation {
         std::mem::swap(&mut self.last, &mut self.present);
     }
 
-    /// Averages the largest `load` of the path's links since the last ACK. A path with another number of hops
-    /// only replaces the last one.
+    /// Averages the largest `load` of the path's links since the last ACK. Another path only replaces the
+    /// last one, since its ports have other counters ([hpcc19]).
     pub fn update(&mut self, load: impl Fn(&Interval) -> f64) {
         let [before, after] = [&self.last, &self.present].map(TelemetryStack::hops);
-        if before.len() == after.len() {
+        if self.present.has_path_of(&self.last) {
             let intervals = before.iter().zip(after);
             let intervals =
                 intervals.filter_map(|(before, after)| Interval::between(before, after));
@@ -114,6 +100,17 @@ impl Utilisation {
     fn average_in(&mut self, sample: f64, length: f64) {
         let weight = length.min(self.base_rtt) / self.base_rtt;
         self.average = self.average * (1.0 - weight) + sample * weight;
+    }
+}
+
+/// Rounds counters down to the units of [hpcc19]'s simulator.
+fn rounded(hop: &HopTelemetry, quantum: u64) -> HopTelemetry {
+    let floor = |value: u64, unit: u64| value / unit * unit;
+    HopTelemetry {
+        time: Time(floor(hop.time.0, 1_000)),
+        transmitted: Bytes(floor(hop.transmitted.0, 128 * quantum)),
+        queued: Bytes(floor(hop.queued.0, 80 * quantum)),
+        rate: hop.rate,
     }
 }
 

@@ -2,7 +2,7 @@
 //! telemetry in every ACK ([hpcc19] Algorithm 1).
 //!
 //! Deviation: as in the authors' simulator, the law sets the rate, and the window follows from it, which is
-//! the same with `W_AI = additive_increase * base_rtt`. A path with another number of hops costs one sample.
+//! the same with `W_AI = additive_increase * base_rtt`. Another path costs one sample.
 
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::random::mix;

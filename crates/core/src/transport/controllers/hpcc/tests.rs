@@ -3,6 +3,7 @@
 use super::*;
 use crate::base::schema::Parameter;
 use crate::base::units::{Bytes, Rate, Time};
+use crate::model::graph::LinkId;
 use crate::model::telemetry::HopTelemetry;
 use crate::transport::fixture::ACK;
 use serde_json::{Value, json};
@@ -23,15 +24,26 @@ fn flow(config: &Value) -> Box<dyn Controller> {
 }
 
 /// Handles an ACK with the telemetry of one hop: time in ns, bytes transmitted and queued.
-fn ack(flow: &mut dyn Controller, (cumulative, next): (u32, u32), hop: [u64; 3]) {
+fn ack(flow: &mut dyn Controller, numbers: (u32, u32), hop: [u64; 3]) {
+    ack_over(0, flow, numbers, hop);
+}
+
+/// Handles an ACK with the telemetry of one hop over a link.
+fn ack_over(
+    link: LinkId,
+    flow: &mut dyn Controller,
+    (cumulative, next): (u32, u32),
+    hop: [u64; 3],
+) {
     let [time, transmitted, queued] = hop;
     let mut path = TelemetryStack::default();
-    path.push(HopTelemetry {
+    let hop = HopTelemetry {
         time: Time::ZERO + Duration::from_nanos(time),
         transmitted: Bytes(transmitted),
         queued: Bytes(queued),
         rate: RATE,
-    });
+    };
+    path.push(hop, link);
     flow.on_telemetry(&path);
     flow.on_ack(&Ack { cumulative, next, ..ACK });
 }
@@ -102,6 +114,19 @@ fn stages_of_additive_increase_precede_a_multiplicative_one() {
         let increased = rate(&*flow);
         assert!((increased - expected).abs() < 1e-9, "{max_stage}: {increased}");
     }
+}
+
+#[test]
+fn another_path_only_replaces_the_last_one() {
+    let mut flow = flow(&json!({}));
+    ack(&mut *flow, (1, 9), [1_000, 0, 0]);
+    ack(&mut *flow, (2, 9), [2_000, 12_500, 0]);
+    let before = rate(&*flow);
+    // The other link has carried much more.
+    ack_over(1, &mut *flow, (3, 9), [3_000, 1_000_000_000, 0]);
+    assert!((rate(&*flow) / before - 1.0).abs() < 0.01);
+    ack_over(1, &mut *flow, (4, 9), [4_000, 1_000_012_500, 0]);
+    assert!((rate(&*flow) / before - 1.0).abs() < 0.01);
 }
 
 #[test]
