@@ -131,7 +131,9 @@ mod tests {
     fn stacks_of_the_same_links_in_the_same_order_have_the_same_path() {
         let stack = |links: &[LinkId]| {
             let mut stack = TelemetryStack::default();
-            links.iter().for_each(|link| stack.push(HopTelemetry::default(), *link));
+            for link in links {
+                stack.push(HopTelemetry::default(), *link);
+            }
             stack
         };
         let path = stack(&[0, 7, 3]);

@@ -219,6 +219,16 @@ impl SenderEnd {
     }
 }
 
+/// Writes the entropy value of its path into a packet whose answer returns it.
+fn with_entropy(packet: Packet, entropy: Option<u16>) -> Packet {
+    match (packet.kind, entropy) {
+        (Kind::Data | Kind::Request | Kind::LossProbe, Some(entropy)) => {
+            packet.with_entropy(entropy, 0)
+        }
+        _ => packet,
+    }
+}
+
 impl Simulation<'_> {
     /// Handles the sender's timer.
     pub(in crate::simulation) fn on_sender_timer(&mut self, number: FlowNumber) {
@@ -383,11 +393,7 @@ impl Simulation<'_> {
             } else if mechanism.signalling.collects_telemetry() && packet.kind == Kind::Data {
                 packet = self.network.collect_telemetry(packet);
             }
-            if let Some(entropy) = entropy
-                && matches!(packet.kind, Kind::Data | Kind::Request | Kind::LossProbe)
-            {
-                packet = packet.with_entropy(entropy, 0);
-            }
+            packet = with_entropy(packet, entropy);
             if keeps_breakdown {
                 let breakdown = sender_end.breakdown_of(output, now, &packet, &mut self.network);
                 let sending = sender_end.sending(output, now);

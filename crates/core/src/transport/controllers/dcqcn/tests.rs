@@ -43,7 +43,7 @@ fn a_flow_that_starts_below_the_line_rate_raises_its_rate_before_a_cnp() {
     let start = Time::ZERO + Duration::from_micros(7);
     let initial_rate = Some(Rate::from_gbps(1));
     let config = Config::read(&json!({})).unwrap();
-    let mut flow = config.controller(&Path { start, initial_rate, ..path() });
+    let mut flow = config.controller(&Path { initial_rate, start, ..path() });
     assert_eq!(flow.next_timer(), start + Duration::from_micros(55));
     // Four steps of fast recovery, to a target that is reached, before the first additive increase.
     fire(&mut *flow, 4);
