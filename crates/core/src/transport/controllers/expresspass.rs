@@ -8,9 +8,9 @@
 //! Deviations: The receiver knows the size of a flow and stops when all its data has arrived; in the source a
 //! packet behind the last one stops the credits (`CREDIT_STOP`), or an earlier one. Here a sender stops them
 //! only if data is lost: if credits find nothing to send for two base RTTs, and as in the source again after
-//! two more, by a request with the number of a credit. A credit names a missing packet after a timeout,
-//! instead of a NACK with go-back-N; each timeout halves the rate. One credit at a time measures the RTT, not
-//! every one.
+//! two more, by a request with the number of a credit. Instead of a NACK with go-back-N, a credit names a
+//! packet that is missing before one that has arrived, and after a timeout any that is missing; each timeout
+//! halves the rate. One credit at a time measures the RTT, not every one.
 
 use std::collections::VecDeque;
 
@@ -46,8 +46,8 @@ crate::parameters! {
         /// Largest random change of the gap between credits, relative to it, so that flows do not lose their
         /// credits in step (authors' simulator: 0.1).
         pub jitter: f64 = 0.1, where fraction;
-        /// Time without data after which credits name missing packets (authors' simulator: 100 ms, in its
-        /// fat-tree 100 us).
+        /// Time without data after which credits name all missing packets, also those behind the last one
+        /// that has arrived (authors' simulator, where a NACK is repeated: 100 ms, in its fat-tree 100 us).
         pub resend_timeout: Duration = Duration::from_millis(100), where positive;
         /// Timeouts after which a sender requests credit again, and handshake. Losses are detected by the
         /// receiver.
@@ -197,6 +197,9 @@ struct Inbound {
     /// Credits whose fate has become known in the period, and those of them that returned data.
     settled: u32,
     successful: u32,
+    /// Packets that have arrived, and the first one that may be missing before these and was not named.
+    received: u32,
+    gap_from: u32,
     /// Time when credits name missing packets, and the first one that the next credit may name.
     resend_at: Time,
     resend_from: u32,
@@ -246,10 +249,23 @@ impl Inbound {
         (self.period_start, self.settled, self.successful) = (now, 0, 0);
     }
 
-    /// Returns the packet that the next credit names: `u32::MAX` unless data has been missing for a timeout.
+    /// Returns the next packet that is missing before one that has arrived, or `u32::MAX`. Paths keep the
+    /// order of packets, so it is lost.
+    fn gap(&mut self, missing: MissingSegments<'_>) -> u32 {
+        let segment = missing(self.flow, self.gap_from);
+        // If all that have arrived were before it, there were at most as many as its number.
+        if segment >= self.received {
+            return u32::MAX;
+        }
+        self.gap_from = segment + 1;
+        segment
+    }
+
+    /// Returns the packet that the next credit names: `u32::MAX` unless one is lost, or data has been missing
+    /// for a timeout.
     fn missing(&mut self, now: Time, missing: MissingSegments<'_>, config: &Config) -> u32 {
         if now < self.resend_at {
-            return u32::MAX;
+            return self.gap(missing);
         }
         let segment = missing(self.flow, self.resend_from);
         self.resend_from = segment.wrapping_add(1);
@@ -289,6 +305,8 @@ impl CreditScheduler for CreditPacer {
             period_start: now,
             settled: 0,
             successful: 0,
+            received: 0,
+            gap_from: 0,
             resend_at: now + resend_timeout,
             resend_from: 0,
         });
@@ -297,8 +315,9 @@ impl CreditScheduler for CreditPacer {
     fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: Arrival) {
         let Some(flow) = self.flows.iter_mut().find(|other| other.flow == flow) else { return };
         match arrival {
-            Arrival::Data { number, .. } => {
+            Arrival::Data { number, is_new } => {
                 flow.on_data(now, number);
+                flow.received += u32::from(is_new);
                 // Credits go on to name missing packets until all have been named.
                 if flow.resend_from == 0 {
                     flow.resend_at = now + self.config.resend_timeout;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::schema::Parameter;
 use crate::base::units::Rate;
-use crate::transport::fixture::{OUTGOING, credit_host};
+use crate::transport::fixture::{OUTGOING, credit_host, inbound_flow};
 use serde_json::{Value, json};
 
 const FORMAT: Format = Format {
@@ -32,8 +32,7 @@ impl Fixture {
     }
 
     fn start(&mut self, flow: FlowNumber, segments: u32) {
-        let inbound = InboundFlow { flow, source: 0, segments };
-        self.scheduler.on_start(Time::ZERO, &inbound);
+        self.scheduler.on_start(Time::ZERO, &inbound_flow(flow, 0, segments));
         self.scheduler.on_arrival(Time::ZERO, flow, Arrival::Request { number: 0 });
     }
 
@@ -205,4 +204,30 @@ fn a_stopped_flow_gets_only_credits_that_name_missing_packets() {
         assert_eq!(*segment, expected_segment);
         assert!((time - expected_time).abs() < 0.01, "{credits:?}");
     }
+}
+
+#[test]
+fn a_credit_names_a_packet_that_is_missing_before_one_that_has_arrived() {
+    let mut fixture = Fixture::new(json!({}));
+    fixture.start(0, 100);
+    // Segments 0 and 1 have arrived; the others are on their way.
+    let next = |fixture: &mut Fixture, lost: &'static [u32], in_flight: u32| {
+        let now = fixture.scheduler.next_timer();
+        let missing = |_, from| {
+            lost.iter().copied().find(|lost| *lost >= from).unwrap_or(from.max(in_flight))
+        };
+        fixture.scheduler.next_credit(now, &missing).unwrap().1.segment
+    };
+    for number in 1..=2 {
+        fixture.data(Time::ZERO, number);
+    }
+    assert_eq!(next(&mut fixture, &[], 2), u32::MAX);
+    // Segment 3 arrives, and 2 does not.
+    fixture.data(Time::ZERO, 4);
+    assert_eq!(next(&mut fixture, &[2], 4), 2);
+    assert_eq!(next(&mut fixture, &[2], 4), u32::MAX, "named once");
+    // Of the next three segments the first is lost.
+    fixture.data(Time::ZERO, 6);
+    fixture.data(Time::ZERO, 7);
+    assert_eq!(next(&mut fixture, &[2, 4], 7), 4);
 }
