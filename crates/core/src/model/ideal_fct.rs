@@ -64,13 +64,13 @@ pub fn ideal_fct(
     alone
 }
 
-/// Ideal FCT of a flow of several packets that are spread over several paths, of which this is one. It is a
-/// lower bound, and exact in an empty network if no path has a hop of its own that is slower than the shared
-/// hops.
+/// Ideal FCT of a flow of several packets that are spread over several paths, of which this is one, or that
+/// overtake each other in queues. It is a lower bound. For packets spread over paths it is exact in an empty
+/// network if no path has a hop of its own that is slower than the shared hops.
 ///
-/// Packets stay in order only on hops that all paths share (the flag); elsewhere a short last packet may
-/// overtake others. Hence the last byte arrives no earlier than any shared hop can have forwarded all
-/// packets.
+/// All packets take the hops that all paths share (the flag). A short last packet leaves the first of them
+/// last, and may then overtake others. Hence the last byte arrives no earlier than any shared hop can have
+/// forwarded all packets.
 pub fn ideal_fct_spread(
     hops: impl Iterator<Item = ((Rate, Duration), bool)> + Clone,
     format: &Format,

@@ -467,13 +467,15 @@ impl Routes {
         graph.links[first as usize].rate
     }
 
-    /// Returns the ideal FCT of a flow of `size` that takes these routes.
+    /// Returns the ideal FCT of a flow of `size` that takes these routes. With `keeps_order`, packets that
+    /// take one path stay in order.
     pub fn ideal_fct(
         &self,
         graph: &Graph,
         routes: impl Iterator<Item = Route> + Clone,
         format: &Format,
         size: Bytes,
+        keeps_order: bool,
     ) -> IdealFct {
         let of_link = |link: &LinkId| {
             let Link { rate, delay, .. } = graph.links[*link as usize];
@@ -485,7 +487,7 @@ impl Routes {
             return paths.map(of_path).min_by_key(IdealFct::total).unwrap_or_default();
         }
         let Some(first) = paths.next() else { return IdealFct::default() };
-        if paths.clone().next().is_none() {
+        if keeps_order && paths.clone().next().is_none() {
             return ideal_fct(first.iter().map(of_link), format, size);
         }
         let mut shared = first.to_vec();

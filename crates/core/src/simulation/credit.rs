@@ -115,7 +115,9 @@ impl Simulation<'_> {
         if !*has_flow {
             let segments =
                 shared.spec.size.map_or(u32::MAX, |size| self.format.packets(size) as u32);
-            scheduler.on_start(now, &InboundFlow { flow, source: shared.spec.source, segments });
+            let line_rate = self.network.routes().line_rate(self.graph, shared.route.both()[0]);
+            let source = shared.spec.source;
+            scheduler.on_start(now, &InboundFlow { flow, source, line_rate, segments });
         }
         scheduler.on_arrival(now, flow, arrival);
         if is_complete {

@@ -30,6 +30,8 @@ pub struct InboundFlow {
     pub flow: FlowNumber,
     /// Sending host.
     pub source: HostId,
+    /// Line rate of the sending host's NIC.
+    pub line_rate: Rate,
     /// Number of segments; `u32::MAX` for an unbounded flow.
     pub segments: u32,
 }

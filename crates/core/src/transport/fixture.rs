@@ -1,11 +1,12 @@
 //! A path and events for the tests of controllers.
 
 use super::blocks::bbr::delivery_rate::RateSample;
-use super::{Ack, CreditHost, OutgoingPacket, Path};
+use super::{Ack, CreditHost, InboundFlow, OutgoingPacket, Path};
 use crate::base::random::Random;
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::model::packet::{Format, Kind};
+use crate::model::flow::HostId;
+use crate::model::packet::{FlowNumber, Format, Kind};
 
 /// ACK of one new packet of a thousand bytes in order.
 pub(crate) const ACK: Ack = Ack {
@@ -68,4 +69,9 @@ pub(crate) fn credit_host(format: Format) -> CreditHost {
         random: Random::new(1, "credit"),
         base_rtt: Duration::ZERO,
     }
+}
+
+/// Flow from a host at 10 Gb/s.
+pub(crate) fn inbound_flow(flow: FlowNumber, source: HostId, segments: u32) -> InboundFlow {
+    InboundFlow { flow, source, line_rate: Rate::from_gbps(10), segments }
 }

@@ -114,6 +114,12 @@ pub trait Transport {
         false
     }
 
+    /// Returns true if packets of a flow that take one path stay in order, so that its FCT is not below that
+    /// in an empty network.
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     /// Returns the size of the segments that the transport sends and measures as one; `None` if it
     /// works with packets.
     fn segment_size(&self) -> Option<Bytes> {

@@ -136,7 +136,7 @@ impl Simulation<'_> {
         }
         let former_routes = self.former_routes.remove(&sender_end.number).unwrap_or_default();
         let routes_used = || former_routes.iter().copied().chain([shared.route]);
-        let ideal = self.ideal_fct_of(&spec, routes_used());
+        let ideal = self.ideal_fct_of(&spec, &routes_used(), completed);
         let mut chain = None;
         if let (Some(completed), Some(breakdown)) = (completed, &sender_end.breakdown) {
             let completion = completion.map(|completion| *completion).unwrap_or_default();
@@ -253,11 +253,21 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn ideal_fct_of(
         &self,
         spec: &FlowSpec,
-        routes_used: impl Iterator<Item = Route> + Clone,
+        routes_used: &(impl Iterator<Item = Route> + Clone),
+        completed: Option<Time>,
     ) -> IdealFct {
+        let Some(size) = spec.size else { return IdealFct::default() };
         let routes = self.network.routes();
-        let ideal_fct = |size| routes.ideal_fct(self.graph, routes_used, &self.format, size);
-        spec.size.map(ideal_fct).unwrap_or_default()
+        let ideal_fct = |keeps_order| {
+            routes.ideal_fct(self.graph, routes_used.clone(), &self.format, size, keeps_order)
+        };
+        let in_order = ideal_fct(true);
+        let is_faster = completed.is_some_and(|at| at.since(spec.start) < in_order.total());
+        if is_faster && !self.transports.of_class(spec.class).config.keeps_order() {
+            ideal_fct(false)
+        } else {
+            in_order
+        }
     }
 
     /// Records the remaining flows and checks that all packets are accounted for.

@@ -193,7 +193,8 @@ impl Simulation<'_> {
         let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.path_key());
         let [_, reverse] = route.both();
         let routes = self.network.routes();
-        let ideal_fct = |size| routes.ideal_fct(graph, [route].into_iter(), format, size).total();
+        let ideal_fct =
+            |size| routes.ideal_fct(graph, [route].into_iter(), format, size, true).total();
         let transport = self.transports.of_class(spec.class);
         let mut cached_state =
             self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();

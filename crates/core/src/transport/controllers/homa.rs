@@ -115,7 +115,7 @@ impl Transport for Config {
             config: self.clone(),
             rtt_segments: self.unscheduled(&host.format, host.line_rate),
             packet_time: host.line_rate.transmit(host.format.full()),
-            payload: host.format.payload,
+            format: host.format.clone(),
             messages: Vec::new(),
             granted: Vec::new(),
             timer: Time::NEVER,
@@ -141,6 +141,11 @@ impl Transport for Config {
 
     fn needs_own_connection(&self) -> bool {
         true
+    }
+
+    /// The last packets may have a higher priority than those before.
+    fn keeps_order(&self) -> bool {
+        false
     }
 
     fn queue(&self) -> disciplines::Config {
@@ -211,6 +216,8 @@ struct Message {
     source: HostId,
     segments: u32,
     received: u32,
+    /// Segments that may be granted and not received: an RTT of the slower of both hosts.
+    window: u32,
     /// End of the granted segments.
     granted: u32,
     /// Earliest time of the next grant: grants of a message are a packet time apart.
@@ -231,7 +238,7 @@ struct GrantScheduler {
     config: Config,
     rtt_segments: u32,
     packet_time: Duration,
-    payload: Bytes,
+    format: Format,
     /// Incomplete messages in the order of ungranted segments, then of flows.
     messages: Vec<Message>,
     /// Indices of the messages that are granted now: the first of each of the first senders. A field for
@@ -273,7 +280,7 @@ impl GrantScheduler {
         let rank = (rank as u32).min(used - 1);
         let class = (self.config.priorities - used + rank) as u8;
         if self.config.tail_boost && message.ungranted() <= self.rtt_segments {
-            let remaining = Bytes(u64::from(message.ungranted()) * self.payload.0);
+            let remaining = Bytes(u64::from(message.ungranted()) * self.format.payload.0);
             return class.min(self.config.unscheduled_class(remaining));
         }
         class
@@ -285,7 +292,7 @@ impl GrantScheduler {
         for rank in 0..self.granted.len() {
             let index = self.granted[rank];
             let message = &self.messages[index];
-            if message.granted.saturating_sub(message.received) >= self.rtt_segments {
+            if message.granted.saturating_sub(message.received) >= message.window {
                 continue;
             }
             if message.next_grant > now {
@@ -333,13 +340,16 @@ impl GrantScheduler {
 
 impl CreditScheduler for GrantScheduler {
     fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
-        let InboundFlow { flow, source, segments } = *inbound;
+        let InboundFlow { flow, source, line_rate, segments } = *inbound;
+        // As the headers of the message state it ([homa18] §3.2).
+        let unscheduled = self.config.unscheduled(&self.format, line_rate);
         let message = Message {
             flow,
             source,
             segments,
             received: 0,
-            granted: segments.min(self.rtt_segments),
+            window: unscheduled.min(self.rtt_segments),
+            granted: segments.min(unscheduled),
             next_grant: now,
             resend_at: now + self.config.resend_interval,
             resend_from: 0,

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::Rate;
-    use crate::transport::fixture::{ACK, OUTGOING, credit_host};
+    use crate::transport::fixture::{ACK, OUTGOING, credit_host, inbound_flow};
     use serde_json::json;
 
     const FORMAT: Format = Format {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, arrivals: &[Arrival]) {
-        scheduler.on_start(at(0), &InboundFlow { flow, source: flow, segments: 100 });
+        scheduler.on_start(at(0), &inbound_flow(flow, flow, 100));
         for arrival in arrivals {
             scheduler.on_arrival(at(0), flow, *arrival);
         }

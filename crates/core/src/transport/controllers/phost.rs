@@ -4,10 +4,12 @@
 //! with tokens for all of them. The receiving host issues one token per packet time, to the flow with the
 //! least remaining packets whose sender uses its tokens, so that its link is not oversubscribed.
 //!
-//! Deviations: a token names a packet only to send it again; otherwise the sender sends the next one. The
-//! waits of the receiver double when it has issued tokens for all missing packets in vain, as an RTO does
-//! (RFC 6298 §5.5). They are constant in the authors' simulator; tokens, which have the highest priority,
-//! then starve the data on a path that is much slower than its hosts.
+//! Deviations: a flow from a slower host gets one token per packet time of that host, in which its waits
+//! are counted, too; in [phost15] all hosts have one rate. A token names a packet only to send it again;
+//! otherwise the sender sends the next one. The waits of the receiver double when it has issued tokens
+//! for all missing packets in vain, as an RTO does (RFC 6298 §5.5). They are constant in the authors'
+//! simulator; tokens, which have the highest priority, then starve the data on a path that is much slower
+//! than its hosts.
 
 use std::collections::VecDeque;
 
@@ -76,6 +78,7 @@ impl Transport for Config {
     fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
         Some(Box::new(TokenScheduler {
             config: self.clone(),
+            full_packet: host.format.full(),
             packet_time: host.line_rate.transmit(host.format.full()),
             flows: Vec::new(),
             next_token: Time::ZERO,
@@ -178,6 +181,8 @@ impl Controller for PHost {
 struct Inbound {
     flow: FlowNumber,
     segments: u32,
+    /// Time of a full packet at the slower of both hosts.
+    packet_time: Duration,
     received: u32,
     /// Tokens issued, and tokens to issue before the receiver waits for what it lacks.
     issued: u32,
@@ -192,6 +197,8 @@ struct Inbound {
     timeouts: u32,
     /// Time when the flow may get a token although its sender spends none.
     window_at: Time,
+    /// Time when the sender can spend another token than the last one.
+    next_token: Time,
 }
 
 impl Inbound {
@@ -207,13 +214,15 @@ impl Inbound {
     fn eligible_at(&self, window: u32) -> Time {
         let resend_at = if self.issued < self.goal { Time::ZERO } else { self.resend_at };
         let window_at = if self.unspent() < window { Time::ZERO } else { self.window_at };
-        resend_at.max(window_at)
+        resend_at.max(window_at).max(self.next_token)
     }
 }
 
 /// Tokens of a receiving host.
 struct TokenScheduler {
     config: Config,
+    full_packet: Bytes,
+    /// Time of a full packet at this host.
     packet_time: Duration,
     /// Incomplete flows in the order of their starts.
     flows: Vec<Inbound>,
@@ -226,21 +235,24 @@ struct TokenScheduler {
 
 impl CreditScheduler for TokenScheduler {
     fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
-        let InboundFlow { flow, segments, .. } = *inbound;
+        let InboundFlow { flow, segments, line_rate, .. } = *inbound;
+        let packet_time = self.packet_time.max(line_rate.transmit(self.full_packet));
         let is_short = segments <= self.config.free_tokens;
         let free = if is_short { segments } else { 0 };
         self.withheld = free;
         self.flows.push(Inbound {
             flow,
             segments,
+            packet_time,
             received: 0,
             issued: free,
             goal: segments,
             spent: 0,
             next: free,
-            resend_at: now + self.packet_time * u64::from(2 * free),
+            resend_at: now + packet_time * u64::from(2 * free),
             timeouts: 0,
-            window_at: now + span(self.packet_time, self.config.window_timeout),
+            window_at: now + span(packet_time, self.config.window_timeout),
+            next_token: now,
         });
     }
 
@@ -301,11 +313,12 @@ impl CreditScheduler for TokenScheduler {
         // Unspent tokens beyond the window have expired.
         flow.spent = flow.spent.max(flow.issued.saturating_sub(window));
         let wait = |timeout: f64| {
-            let doubled = span(self.packet_time, timeout * f64::from(flow.timeouts).exp2());
+            let doubled = span(flow.packet_time, timeout * f64::from(flow.timeouts).exp2());
             doubled.min(self.config.reliability.max_rto)
         };
         flow.window_at = now + wait(window_timeout);
         flow.resend_at = now + wait(resend_timeout);
+        flow.next_token = now + flow.packet_time;
         let segment = match missing(flow.flow, flow.next) {
             u32::MAX => missing(flow.flow, 0),
             segment => segment,
@@ -325,7 +338,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::Rate;
-    use crate::transport::fixture::{OUTGOING, credit_host};
+    use crate::transport::fixture::{OUTGOING, credit_host, inbound_flow};
     use serde_json::json;
 
     const FORMAT: Format = Format {
@@ -355,7 +368,7 @@ mod tests {
     }
 
     fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, segments: u32) {
-        scheduler.on_start(Time::ZERO, &InboundFlow { flow, source: flow, segments });
+        scheduler.on_start(Time::ZERO, &inbound_flow(flow, flow, segments));
         scheduler.on_arrival(Time::ZERO, flow, Arrival::Request { number: 0 });
     }
 

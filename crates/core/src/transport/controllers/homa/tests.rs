@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::base::schema::Parameter;
 use crate::base::units::Rate;
-use crate::transport::fixture::{OUTGOING, credit_host};
+use crate::transport::fixture::{OUTGOING, credit_host, inbound_flow};
 use serde_json::json;
 
 const FORMAT: Format = Format {
@@ -37,7 +37,7 @@ fn grants(scheduler: &mut dyn CreditScheduler, now: Time) -> Vec<(FlowNumber, u3
 
 /// Starts a message of a sender, and delivers this number of its packets.
 fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, source: HostId, segments: u32) {
-    scheduler.on_start(Time::ZERO, &InboundFlow { flow, source, segments });
+    scheduler.on_start(Time::ZERO, &inbound_flow(flow, source, segments));
     scheduler.on_arrival(Time::ZERO, flow, Arrival::Data { number: 0, is_new: true });
 }
 

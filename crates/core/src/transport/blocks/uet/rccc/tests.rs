@@ -1,6 +1,7 @@
 //! Tests of RCCC.
 
 use super::*;
+use crate::transport::fixture::inbound_flow;
 
 const PACKET: Bytes = Bytes(4160);
 /// Initial credit in the runs of htsim: 1.5 bandwidth-delay products.
@@ -11,7 +12,7 @@ fn pacer() -> PullPacer {
 }
 
 fn start(pacer: &mut PullPacer, flow: FlowNumber, wanted: u32) {
-    pacer.on_start(Time::ZERO, &InboundFlow { flow, source: flow, segments: 1_000 });
+    pacer.on_start(Time::ZERO, &inbound_flow(flow, flow, 1_000));
     pacer.on_arrival(Time::ZERO, flow, Arrival::Data { number: wanted, is_new: true });
 }
 
