@@ -46,6 +46,9 @@ pub enum Model {
 
 const PACKET: &str = "packet";
 
+/// Default of `convergence`.
+pub(super) const DEFAULT_CONVERGENCE: Duration = Duration::from_millis(50);
+
 impl Parameter for Model {
     fn allowed() -> String {
         format!("one of {PACKET}, {}", models::Config::NAMES.join(", "))
@@ -152,7 +155,7 @@ crate::parameters! {
         pub failures: Vec<Failure> = Vec::new();
         /// Delay after which routes avoid a failed cable, and use a repaired one again. The default is the
         /// limit for protection switching (ITU-T G.841).
-        pub convergence: Duration = Duration::from_millis(50);
+        pub convergence: Duration = DEFAULT_CONVERGENCE;
         /// Sizes of packets on the link.
         pub packet: Format = defaults();
         /// Quantities to sample over time; by default nothing is sampled.

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::model::graph::{Graph, LinkId};
+use crate::model::graph::{Failure, Graph, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
 use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
-use crate::run::scenario::Scenario;
+use crate::run::scenario::{DEFAULT_CONVERGENCE, Scenario};
 use crate::simulation::Simulation;
 
 /// Queue above which a queue without a limit and a host's queue are worth a warning.
@@ -49,6 +49,7 @@ impl Scenario {
             .chain(self.trimming_warnings(simulation))
             .chain(retransmission_warning(simulation))
             .chain(self.overload_warning(graph))
+            .chain(self.convergence_warning())
             .chain(self.empty_start_warning())
             .chain(self.late_flows_warning(flows))
             .chain(self.kept_records_warning(flows))
@@ -186,6 +187,28 @@ impl Scenario {
             let warnings = extent.map(|extent| transport.warnings(&extent, &self.packet));
             let lines = warnings.unwrap_or_default().into_iter();
             lines.map(move |line| format!("{field}: {line}"))
+        })
+    }
+
+    /// Warns of failures during which routes do not change, or change only after the default delay.
+    fn convergence_warning(&self) -> Option<String> {
+        let convergence = self.convergence;
+        let is_short = |failure: &&Failure| {
+            failure.returns.is_some_and(|returns| returns < failure.fails + convergence)
+        };
+        if let Some(failure) = self.failures.iter().find(is_short) {
+            let name = failure.link.as_ref().or(failure.switch.as_ref())?;
+            return Some(format!(
+                "failures: {name} returns before routes avoid it, after convergence = {convergence}: packets \
+                 on it are lost meanwhile"
+            ));
+        }
+        let is_default = !self.failures.is_empty() && convergence == DEFAULT_CONVERGENCE;
+        is_default.then(|| {
+            format!(
+                "failures: packets on a failed cable are lost until routes avoid it, after {convergence} by \
+                 default; give `convergence`"
+            )
         })
     }
 
