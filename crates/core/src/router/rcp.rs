@@ -33,8 +33,8 @@ impl GainPreset {
 
 crate::parameters! {
     /// RCP's router: offers one rate to all flows. It grows with the spare capacity and decreases
-    /// with the queue ([rcp06] eq. 2). The defaults suit wide-area networks. With short RTTs set
-    /// `initial_rtt` and perhaps `initial_share`, since the average RTT decreases slowly.
+    /// with the queue ([rcp06] eq. 2). The defaults suit wide-area networks. Environments of data centres set
+    /// `initial_rtt`, since the average RTT decreases slowly, and `preset`.
     pub struct Config {
         /// Gains, unless `alpha` or `beta` is given.
         pub preset: GainPreset = GainPreset::FlowSizes;

@@ -28,17 +28,16 @@ crate::parameters! {
     /// change its state before each packet, and loses the packet with a probability that depends on the
     /// state.
     ///
-    /// Let `b` be the share of packets that find it bad, `enter
-    /// (enter + leave)`. In the long run it loses `b * loss_bad + (1 - b) * loss_good` of all packets. With
-    /// `loss_bad = 1` and `loss_good = 0` bursts of losses are `1
-    /// leave` packets long on average. The initial state is drawn with these shares.
+    /// Let `b` be the share of packets that find it bad: `enter / (enter + leave)`.
+    /// In the long run it loses `b * loss_bad + (1 - b) * loss_good` of all packets. With `loss_bad = 1` and
+    /// `loss_good = 0` bursts of losses are `1 / leave` packets long on average. The initial state is drawn
+    /// with these shares.
     pub struct Bursts {
         /// Probability that the good channel turns bad before a packet. In the long run it is bad for the
-        /// share `enter
-        /// (enter + leave)` of all packets.
+        /// share `enter / (enter + leave)` of all packets.
         pub enter: f64, where positive_fraction;
-        /// Probability that the bad channel turns good before a packet. It stays bad for `1
-        /// leave` packets on average.
+        /// Probability that the bad channel turns good before a packet. It stays bad for `1 / leave` packets
+        /// on average.
         pub leave: f64, where positive_fraction;
         /// Probability that a packet is lost while the channel is good ([gilbert60]: 0).
         pub loss_good: f64 = 0.0, where fraction;

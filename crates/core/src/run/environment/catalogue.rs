@@ -9,6 +9,7 @@ use crate::base::schema::{CatalogueEntry, Parameter, ParameterInfo};
 use crate::base::units::{Duration, Rate};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
+use crate::router;
 use crate::run::scenario::Scenario;
 use crate::topology::Extent;
 use crate::transport::{Reliability, controllers};
@@ -59,7 +60,7 @@ fn both(networks: [Network; 2], values: [&Value; 2]) -> Value {
 }
 
 /// Returns an environment's values: fields of the scenario, the parameters of laws by transport, and those of
-/// queues by discipline.
+/// routers and queues by name.
 fn values(environment: Environment, extent: &Extent) -> Value {
     let Some(defaults) = environment.defaults(extent) else { return json!({}) };
     let mut values = defaults.scenario.clone();
@@ -73,6 +74,12 @@ fn values(environment: Environment, extent: &Extent) -> Value {
         let law = (defaults.law)(kind, &scale);
         if law != json!({}) {
             values[kind] = law;
+        }
+    }
+    for router in router::Config::NAMES {
+        let router_values = (defaults.router)(router, &scale);
+        if router_values != json!({}) {
+            add_defaults(&mut values, &json!({ "router": { *router: router_values } }));
         }
     }
     for discipline in disciplines::Config::NAMES {
@@ -113,6 +120,8 @@ fn declared() -> Vec<ParameterInfo> {
     );
     let queues = disciplines::Config::catalogue().into_iter();
     all.extend(queues.flat_map(|it| within(&format!("queue.{}", it.name), it.entries)));
+    let routers = router::Config::catalogue().into_iter();
+    all.extend(routers.flat_map(|it| within(&format!("router.{}", it.name), it.entries)));
     all
 }
 

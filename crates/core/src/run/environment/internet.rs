@@ -29,6 +29,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         reliability,
         spraying: json!({ "duplicate_acks": "none" }),
         law: |kind, _| law(kind),
+        router: |_, _| json!({}),
         queue: |_, _| json!({}),
         slowest: extent.slowest,
         capacity: Some(format!("{} B", product.max(LEAST_CAPACITY)).into()),

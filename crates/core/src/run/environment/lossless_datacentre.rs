@@ -36,6 +36,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         }),
         spraying: json!({ "recovery": "selective_repeat", "duplicate_acks": "none" }),
         law: scaling::law,
+        router: scaling::router,
         queue: scaling::queue,
         slowest: extent.slowest,
         capacity: (!extent.has_switches).then(|| buffer.into()),

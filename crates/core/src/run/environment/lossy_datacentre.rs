@@ -39,6 +39,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         }),
         spraying: json!({ "duplicate_acks": "none" }),
         law,
+        router: scaling::router,
         queue: scaling::queue,
         slowest: extent.slowest,
         capacity: (!extent.has_switches).then(|| buffer.into()),

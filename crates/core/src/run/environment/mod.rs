@@ -58,6 +58,8 @@ struct Defaults {
     spraying: Value,
     /// Returns the parameters of a transport's law by its name, in a network with this base RTT.
     law: fn(&str, &Scale) -> Value,
+    /// Returns the parameters of a router by its name, in a network with this base RTT.
+    router: fn(&str, &Scale) -> Value,
     /// Returns the parameters of a queue by its discipline, if a scenario gives none of them.
     queue: fn(&str, Rate) -> Value,
     /// Lowest link rate.
@@ -99,6 +101,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     let format = Format::read(&scenario["packet"]);
     let scale = format.map(|format| Scale::new(&extent, &format)).unwrap_or_default();
     for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, &scale));
+    add_to_router(scenario, &defaults, &scale);
     for field in ["queue", "host_queue"] {
         let Some(queue) = scenario.get_mut(field) else { continue };
         add_thresholds(queue, &defaults);
@@ -230,6 +233,23 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, scale: &Scale) {
         }
         add_defaults(endpoint, &json!({ "reliability": options }));
     }
+}
+
+/// Adds an environment's defaults to the router: the given one, or else the one that the transport needs.
+fn add_to_router(scenario: &mut Value, defaults: &Defaults, scale: &Scale) {
+    let needed = || law(&scenario["transport"])?.router().map(|router| router.name());
+    let given = &scenario["router"];
+    let Some(name) = (if given.is_null() { needed() } else { kind(given) }) else { return };
+    let parameters = (defaults.router)(name, scale);
+    if parameters == json!({}) {
+        return;
+    }
+    if given.is_null() {
+        scenario["router"] = json!(name);
+    }
+    let router = &mut scenario["router"];
+    as_table(router);
+    add_defaults(router, &parameters);
 }
 
 /// Returns the table of a transport that contains `reliability`: a transport that extends another, such as

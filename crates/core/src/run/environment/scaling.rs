@@ -131,6 +131,20 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
     }
 }
 
+/// Returns the parameters of a router in a network of this scale: its first estimate of the RTT, and for RCP
+/// the gains of XCP, which lie in the region that [rcp06] finds stable. With the gains for Pareto sizes, and
+/// an estimate of the RTT in a wide-area network that falls slowly, flows took up to five times as long
+/// (docs/design/transports.md).
+pub(super) fn router(kind: &str, scale: &Scale) -> Value {
+    let rtt = scale.base_rtt.show();
+    match kind {
+        "rcp" => json!({ "preset": "as_xcp", "initial_rtt": rtt }),
+        "xcp" => json!({ "initial_interval": rtt }),
+        "pdq" | "d3" => json!({ "initial_rtt": rtt }),
+        _ => json!({}),
+    }
+}
+
 /// Returns the parameters of pHost: those of [phost15]'s simulator, where an RTT takes 3.9 packet times.
 /// There a flow is announced once; here again after the RTO of UET (our choice): after that of TCP, flows
 /// whose first packets were lost took a thousand times as long as others.

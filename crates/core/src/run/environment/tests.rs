@@ -244,6 +244,25 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
 }
 
 #[test]
+fn routers_of_data_centres_start_with_the_base_rtt() {
+    let router = |transport: &str, changes: Value| {
+        let mut changes = changes;
+        changes["environment"] = json!("lossy_datacentre");
+        on_a_star(&json!(transport), &changes)["router"].clone()
+    };
+    let rcp = router("rcp", json!({}));
+    assert_eq!(rcp["preset"], "as_xcp");
+    let rtt = Duration::read(&rcp["initial_rtt"]).unwrap();
+    assert!(rtt > Duration::from_micros(4) && rtt < Duration::from_micros(10), "{rtt}");
+    assert_eq!(router("rcp", json!({ "router": "rcp" })), rcp);
+    assert_eq!(router("pdq", json!({}))["initial_rtt"], rcp["initial_rtt"]);
+    assert_eq!(router("xcp", json!({}))["initial_interval"], rcp["initial_rtt"]);
+    let own = json!({ "router": { "kind": "rcp", "initial_rtt": "1 ms" } });
+    assert_eq!(router("rcp", own)["initial_rtt"], "1 ms");
+    assert_eq!(router("dctcp", json!({})), "none");
+}
+
+#[test]
 fn pfabric_follows_the_bandwidth_delay_product() {
     for environment in ["lossy_datacentre", "lossless_datacentre"] {
         let packet = json!({ "payload": "960 B", "header": "40 B", "ack": "40 B" });
