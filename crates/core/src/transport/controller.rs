@@ -147,7 +147,8 @@ pub trait Controller: Send {
         None
     }
 
-    /// Handles the next flow of a persistent connection, if all data before it is acknowledged.
+    /// Handles the next flow of a persistent connection, if all data before it is acknowledged, or the end of
+    /// an RTO in which the window did not limit the connection.
     fn on_restart(&mut self, _restart: &Restart) {}
 
     /// Handles the end of the data to send, while the window permits more; called only on persistent
@@ -315,18 +316,19 @@ pub struct Opened {
     pub syn_was_lost: bool,
 }
 
-/// End of an idle time of a connection, as reported to controllers.
+/// End of an idle time of a connection, or of a time in which it did not use its window, as reported to
+/// controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
     /// Current time.
     pub now: Time,
-    /// Time since the host sent the last packet.
+    /// Time since the host sent the last packet; zero if the connection was not idle.
     pub idle: Duration,
     /// Reduction of the window.
     pub reduction: WindowReduction,
 }
 
-/// Reduction of the window of a connection that was idle for more than an RTO.
+/// Reduction of the window of a connection that was idle, or did not use its window, for more than an RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReduction {
     /// The window stays.
@@ -335,14 +337,17 @@ pub enum WindowReduction {
     Halvings(u32),
     /// The window falls to the initial window.
     Initial,
+    /// The window falls half way to what was used of it, in packets, or to the initial window.
+    Unused(u32),
 }
 
 impl Restart {
-    /// Returns the window and ssthresh after the idle time, for windows in any unit.
+    /// Returns the window and ssthresh afterwards, in the unit in which the initial window and a full packet
+    /// are given.
     ///
-    /// Linux (`tcp_cwnd_restart`) saves in ssthresh what it takes from the window, as RFC 2861 did; RFC 5681
-    /// §4.1 leaves ssthresh.
-    pub fn window(&self, cwnd: f64, ssthresh: f64, initial: f64) -> (f64, f64) {
+    /// Linux (`tcp_cwnd_restart`, `tcp_cwnd_application_limited`) saves in ssthresh what it takes from the
+    /// window, as RFC 2861 did; RFC 5681 §4.1 leaves ssthresh.
+    pub fn window(&self, cwnd: f64, ssthresh: f64, initial: f64, packet: f64) -> (f64, f64) {
         let restart_window = initial.min(cwnd);
         match self.reduction {
             WindowReduction::None => (cwnd, ssthresh),
@@ -351,6 +356,13 @@ impl Restart {
                 (halved.max(restart_window), ssthresh.max(0.75 * cwnd))
             }
             WindowReduction::Initial => (restart_window, ssthresh),
+            WindowReduction::Unused(packets) => {
+                let used = initial.max(f64::from(packets) * packet);
+                if used >= cwnd {
+                    return (cwnd, ssthresh);
+                }
+                (f64::midpoint(cwnd, used), ssthresh.max(0.75 * cwnd))
+            }
         }
     }
 }
@@ -465,7 +477,7 @@ mod tests {
     fn windows_after_an_idle_time_are_between_the_initial_window_and_the_former() {
         let after = |reduction, cwnd, ssthresh| {
             let (now, idle) = (Time::ZERO, Duration::ZERO);
-            Restart { now, idle, reduction }.window(cwnd, ssthresh, 10.0)
+            Restart { now, idle, reduction }.window(cwnd, ssthresh, 10.0, 1.0)
         };
         // Linux, `tcp_cwnd_restart`: ssthresh is at least 3/4 of the window.
         for (reduction, cwnd, ssthresh, expected) in [
@@ -477,6 +489,10 @@ mod tests {
             // RFC 5681 §4.1: RW = min(IW, cwnd).
             (WindowReduction::Initial, 80.0, 50.0, (10.0, 50.0)),
             (WindowReduction::Initial, 4.0, 2.0, (4.0, 2.0)),
+            // Linux, `tcp_cwnd_application_limited`.
+            (WindowReduction::Unused(20), 100.0, 50.0, (60.0, 75.0)),
+            (WindowReduction::Unused(2), 100.0, 90.0, (55.0, 90.0)),
+            (WindowReduction::Unused(100), 100.0, 50.0, (100.0, 50.0)),
         ] {
             let (window, threshold) = after(reduction, cwnd, ssthresh);
             assert!((window - expected.0).abs() < 1e-9, "{reduction:?} of {cwnd}: {window}");

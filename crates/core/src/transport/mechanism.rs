@@ -484,7 +484,9 @@ crate::parameters! {
         /// window validation, RFC 7661, RFC 9438 §5.8; Linux: true; own choice: false).
         pub window_validation: bool = false;
         /// Window of a persistent connection that has sent nothing for more than an RTO, of TCP, its variants
-        /// and DCTCP (Linux: halving; own choice: none).
+        /// and DCTCP (Linux: halving; own choice: none). With `halving` and `window_validation` the window
+        /// also falls half way to what was used of it after each RTO in which the application did not fill it
+        /// (Linux).
         pub idle_restart: IdleRestart = IdleRestart::None;
         /// RTT that a flow takes from finished flows between the same hosts: none, that of `linux`
         /// (`tcp_no_metrics_save = 0`, the default), or that of `rfc9040`. Persistent connections use it, and

@@ -280,6 +280,35 @@ fn an_idle_connection_restarts_with_the_window_that_the_scenario_requests() {
 }
 
 #[test]
+fn a_connection_that_does_not_use_its_window_loses_half_of_the_rest_in_each_rto() {
+    // A large flow, 55 flows of two packets at intervals below the RTO, and another large flow, which slow
+    // start begins with about the initial window: six RTTs of 40 ms and the time of the link.
+    let fct = |window_validation: bool| {
+        let small = (0..55).map(|i| (500 + 100 * i, "2 KB"));
+        let rows = std::iter::once((0, "1 MB")).chain(small).chain([(6100, "1 MB")]);
+        let flows: Vec<Value> = rows
+            .map(|(start_ms, size)| {
+                json!({
+                    "source": 0, "target": 1, "size": size, "start": format!("{start_ms} ms"),
+                    "connection": 0,
+                })
+            })
+            .collect();
+        let scenario = json!({
+            "environment": "internet",
+            "topology": { "kind": "link", "rate": "1 Gbps", "delay": "20 ms" },
+            "transport": { "kind": "cubic", "reliability": { "window_validation": window_validation } },
+            "queue": { "kind": "drop_tail", "capacity": "5000 packets" },
+            "workload": { "kind": "flows", "flows": flows },
+            "time_limit": "20 s",
+        });
+        *run(&scenario).flows.fct_s.last().unwrap()
+    };
+    assert_near(fct(true), 0.26, 0.01, "validated");
+    assert_near(fct(false), 0.0283, 0.01, "not validated");
+}
+
+#[test]
 fn bbr_does_not_take_small_flows_of_a_connection_for_the_bandwidth_of_the_path() {
     let small = |i: u64| {
         json!({

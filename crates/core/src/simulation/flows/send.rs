@@ -439,7 +439,9 @@ impl Simulation<'_> {
             sender_end.controller.on_app_limited();
         }
         let has_sent = sender_end.packets.sent > sent_before;
-        sender_end.sender.note_window_use(allowance, has_sent);
+        if let Some(restart) = sender_end.sender.note_window_use(now, allowance, has_sent) {
+            sender_end.controller.on_restart(&restart);
+        }
         let deadline = sender_end
             .sender
             .next_timer(allowance)

@@ -165,7 +165,9 @@ impl WindowLaw for Cubic {
     }
 
     fn on_restart(&mut self, restart: &Restart) {
-        if let Some(epoch) = &mut self.epoch {
+        if restart.idle > Duration::ZERO
+            && let Some(epoch) = &mut self.epoch
+        {
             // Linux (`cubictcp_cwnd_event`): t does not include idle times.
             epoch.start = restart.now.min(epoch.start + restart.idle);
             epoch.updated = restart.now;

@@ -153,7 +153,8 @@ impl Controller for Dctcp {
     }
 
     fn on_restart(&mut self, restart: &Restart) {
-        (self.cwnd, self.ssthresh) = restart.window(self.cwnd, self.ssthresh, self.initial_window);
+        (self.cwnd, self.ssthresh) =
+            restart.window(self.cwnd, self.ssthresh, self.initial_window, self.packet);
     }
 
     fn save_state(&mut self, _now: Time) {

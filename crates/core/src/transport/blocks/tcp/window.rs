@@ -231,7 +231,8 @@ impl<L: WindowLaw> Controller for WindowController<L> {
 
     fn on_restart(&mut self, restart: &Restart) {
         self.law.on_restart(restart);
-        (self.cwnd, self.ssthresh) = restart.window(self.cwnd, self.ssthresh, self.initial_window);
+        (self.cwnd, self.ssthresh) =
+            restart.window(self.cwnd, self.ssthresh, self.initial_window, 1.0);
     }
 
     fn save_state(&mut self, _now: Time) {

@@ -47,7 +47,13 @@ impl Sender {
         controller: &mut dyn Controller,
     ) {
         if self.state == SenderState::Established && self.scoreboard.is_done() {
-            controller.on_restart(&self.restart(now));
+            let restart = self.restart(now);
+            controller.on_restart(&restart);
+            if restart.reduction != WindowReduction::None
+                && let Some(window_use) = &mut self.window_use
+            {
+                window_use.restart(now);
+            }
         }
         let packets = format.packets(size);
         self.scoreboard.append(packets as u32);
