@@ -41,6 +41,21 @@ def test_thinned_packets_keep_losses_and_copies(result: Result) -> None:
     assert recordings.thinned(packets, packets.height).equals(packets)
 
 
+def test_thinned_packets_keep_a_share_of_each_kind() -> None:
+    alternating = pl.DataFrame(
+        {
+            "kind": ["syn", *("data", "ack") * 500],
+            "copy": [1] * 1001,
+            "lost_ps": pl.Series([None] * 1001, dtype=pl.UInt64),
+        }
+    )
+    for most in (500, 250, 100):
+        counts = dict(recordings.thinned(alternating, most)["kind"].value_counts().iter_rows())
+        assert counts["syn"] == 1
+        assert counts["data"] == counts["ack"]
+        assert most / 3 < counts["data"] <= most / 2
+
+
 def test_pieces_of_a_flow_add_up_to_its_completion_time(result: Result) -> None:
     heads, blocks = recordings.blocks(result, "0", recordings.MOST_BYTES)
     assert 3 in [head["flow"] for head in heads]

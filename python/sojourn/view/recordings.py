@@ -83,14 +83,18 @@ def recorded(result: Result) -> list[dict[str, Any]]:
 
 
 def thinned(packets: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return about `most` packets that arrived when first sent, and more of the others."""
+    """Return about `most` packets that arrived when first sent, and more of the others.
+
+    Each kind keeps the same share.
+    """
     special = (pl.col("copy") > 1) | pl.col("lost_ps").is_not_null()
     every = {
         is_special: -(-packets.filter(special == is_special).height // max(room, 1))
         for is_special, room in ((True, MOST_LOST * most), (False, most))
     }
+    # Data and ACKs alternate: counted together, every second packet would be of one kind.
     ordered = packets.with_columns(
-        order=pl.int_range(pl.len()).over(special), every=special.replace_strict(every)
+        order=pl.int_range(pl.len()).over(special, "kind"), every=special.replace_strict(every)
     )
     is_kept = pl.col("order") % pl.max_horizontal("every", 1) == 0
     return ordered.filter(is_kept).drop("order", "every")
