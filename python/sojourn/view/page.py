@@ -17,7 +17,7 @@ from sojourn.view.flow_blocks import SCHEME
 from sojourn.web import columns, sheet
 
 SCRIPTS = (
-    *("state.js", "flows.js", "breakdown.js", "pairs.js", "flow.js"),
+    *("state.js", "flows.js", "breakdown.js", "pairs.js", "recordings.js", "flow.js"),
     *("network_drawing.js", "network.js", "lanes.js", "view.js"),
 )
 
