@@ -78,6 +78,10 @@ def test_gauges_keep_their_values_in_whole_units(result: Result) -> None:
         assert values == pytest.approx(expected, abs=0.5)
     few = recordings.gauge_rows(gauges, 0, 5)
     assert few.group_by("gauge").len().filter(pl.col("len") > 5).is_empty()
+    # The last value holds until the end of the flow.
+    last = pl.col("value").last()
+    whole = rows.group_by("gauge", maintain_order=True).agg(last)
+    assert few.group_by("gauge", maintain_order=True).agg(last).equals(whole)
 
 
 def test_merged_series_have_the_counters_of_the_links(result: Result) -> None:
@@ -85,8 +89,9 @@ def test_merged_series_have_the_counters_of_the_links(result: Result) -> None:
     numbers = result.series.with_columns(
         pl.col("link").replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
     )
+    whole = result.summary["simulated_s"] / (result.summary["record"]["bin_ps"] / 1e12)
     for factor in (1, 7):
-        merged = network_blocks._merged(numbers, factor)
+        merged = network_blocks._merged(numbers, factor, whole)
         for place, link in enumerate(result.summary["links"]):
             rows = merged.filter(link=place)
             assert rows["bytes"].sum() == link["bytes"]

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from sojourn.analysis import metrics
+from sojourn.analysis import capacity, metrics
 from sojourn.runs.results import Result, Run
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
@@ -73,7 +74,8 @@ def links(result: Result, names: list[str]) -> str:
 def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any], dict[str, str]]:
     """Return widths of bins in seconds by the name of a block, and the blocks.
 
-    `series` has all links; `fine`, if present, has more bins of the busiest. There are no blocks
+    `series` has all links; `fine`, if present, has more bins of the busiest. The capacities of
+    links with rate traces are in blocks whose names begin with `capacity-`. There are no blocks
     without recorded series.
     """
     table = result.series
@@ -83,34 +85,67 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
     names = [link["name"] for link in result.summary["links"]]
     place = pl.col("link").replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
     table = table.with_columns(place)
-    bins = int(table.select(pl.col("bin").max()).item()) + 1
+    whole = result.summary["simulated_s"] / bin_s
+    bins = max(int(np.ceil(whole)), int(table.select(pl.col("bin").max()).item()) + 1)
     most_bins = max(MOST_CELLS // len(names), LEAST_BINS)
     factor = -(-bins // most_bins)
     while True:
-        coarse = columns.pack(_merged(table, factor))
+        coarse = columns.pack(_merged(table, factor, whole))
         if len(coarse) <= most_bytes or bins / (2 * factor) < LEAST_BINS:
             break
         factor *= 2
-    widths, blocks = {"series": factor * bin_s}, {f"series{prefix}": coarse}
+    factors, blocks = {"series": factor}, {f"series{prefix}": coarse}
     fine = -(-bins // FINE_BINS)
     if fine < factor:
         totals = table.group_by("link").agg(pl.col("bytes").sum())
         busiest = totals.sort("bytes", "link", descending=[True, False]).head(BUSIEST)
         chosen = table.join(busiest, on="link", how="semi")
-        widths["fine"] = fine * bin_s
-        blocks[f"fine{prefix}"] = columns.pack(_merged(chosen, fine))
+        factors["fine"] = fine
+        blocks[f"fine{prefix}"] = columns.pack(_merged(chosen, fine, whole))
+    widths = {name: joined * bin_s for name, joined in factors.items()}
+    for name, width in widths.items():
+        capacities = _capacities(result, width)
+        if not capacities.is_empty():
+            blocks[f"capacity-{name}{prefix}"] = columns.pack(capacities)
     return widths, blocks
 
 
-def _merged(table: pl.DataFrame, factor: int) -> pl.DataFrame:
-    """Return series in bins that are `factor` times as long, sorted by link and bin."""
-    # A bin in which nothing happened has no row, and no queue.
-    mean = (pl.col("queue_mean_bytes").sum() / factor).round().cast(pl.Int64)
-    merged = table.group_by("link", pl.col("bin") // factor).agg(
-        *(pl.col(name).sum() for name in SUMS), mean, pl.col("queue_max_bytes").max()
+def _merged(table: pl.DataFrame, factor: int, whole: float) -> pl.DataFrame:
+    """Return series in bins that are `factor` times as long, sorted by link and bin.
+
+    `whole` is the length of the run in bins of the table.
+    """
+    # A bin in which nothing happened has no row, and no queue. The run may end inside a bin.
+    within = pl.lit(whole) - pl.col("bin")
+    area = (pl.col("queue_mean_bytes") * within.clip(0, 1)).sum()
+    lasts = (pl.lit(whole) - pl.col("bin").first() // factor * factor).clip(0, factor)
+    mean = pl.when(lasts > 0).then(area / lasts).otherwise(0).round().cast(pl.Int64)
+    merged = table.group_by("link", pl.col("bin").alias("joined") // factor).agg(
+        *(pl.col(name).sum() for name in SUMS),
+        mean.alias("queue_mean_bytes"),
+        pl.col("queue_max_bytes").max(),
     )
     paused = (pl.col("paused_ps") / 1000).round().cast(pl.Int64).alias("paused_ns")
-    return merged.sort("link", "bin").with_columns(paused).drop("paused_ps")
+    merged = merged.rename({"joined": "bin"}).sort("link", "bin")
+    return merged.with_columns(paused).drop("paused_ps")
+
+
+def _capacities(result: Result, width: float) -> pl.DataFrame:
+    """Return the bits that links with rate traces can carry in each bin before the end of the run.
+
+    `link` is the number of a link, as in the series.
+    """
+    end = result.summary["simulated_s"]
+    edges = np.minimum(np.arange(int(np.ceil(end / width)) + 1) * width, end)
+    traced = capacity.traced_links(result.summary["scenario"])
+    tables = [
+        pl.DataFrame({"bits": np.diff(traced[link["name"]](edges)).round().astype(np.int64)})
+        .with_row_index("bin")
+        .with_columns(link=pl.lit(number, pl.Int64))
+        for number, link in enumerate(result.summary["links"])
+        if link["name"] in traced
+    ]
+    return pl.concat(tables) if tables else pl.DataFrame()
 
 
 def in_progress(run: Run) -> dict[str, list[float]]:

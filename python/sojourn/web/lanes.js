@@ -91,7 +91,7 @@ function addLanes(parent, head, runs, busiest) {
  * @param {string} title
  * @param {string} link
  * @param {(value: number) => string} format
- * @param {({x: Numbers, y: Numbers, high?: Numbers} | null)[]} lines
+ * @param {({x: Numbers, y: Numbers, high?: Numbers, end?: number} | null)[]} lines `end`: of the last value
  * @param {number} [full] end of the axis
  */
 function laneOf(title, link, format, lines, full) {
@@ -111,21 +111,14 @@ function laneOf(title, link, format, lines, full) {
     label: `${title} over time`,
     y: { name: link ? `${link}: ${title}` : title, range: [0, full ?? (most * 1.08 || 1)], format },
     layers: () =>
-      drawn.flatMap((line) => [
-        ...(line.high
-          ? [
-              bandLayer({
-                x: line.x,
-                low: line.y,
-                high: line.high,
-                colour: line.colour,
-                step: true,
-                alpha: 0.25,
-              }),
-            ]
-          : []),
-        lineLayer({ x: line.x, y: line.y, colour: line.colour, step: true, width: 1.5 }),
-      ]),
+      drawn.flatMap(({ x, y, high, end, colour }) => {
+        const held = (/** @type {Numbers} */ values) => heldUntil(end, x, values);
+        const band = high && { ...held(y), low: held(y).y, high: held(high).y };
+        return [
+          ...(band ? [bandLayer({ ...band, colour, step: true, alpha: 0.25 })] : []),
+          lineLayer({ ...held(y), colour, step: true, width: 1.5 }),
+        ];
+      }),
     marks: {
       x: points.map((point) => point.time),
       y: points.map((point) => point.value),
@@ -156,7 +149,7 @@ function lanesOf(runs, name) {
   ];
   return kinds.flatMap(([key, title, format, high]) => {
     const own = lines.map(
-      (line) => line && { x: line.time, y: line[key], ...(high ? { high: line[high] } : {}) },
+      (line) => line && { x: line.time, y: line[key], end: line.end, ...(high ? { high: line[high] } : {}) },
     );
     const most = Math.max(...own.map((line) => (line ? ends(line.high ?? line.y)[1] : 0)));
     if (!(most > 0) && key !== "utilisation") return [];
@@ -175,11 +168,12 @@ function linkSeries(run, name) {
   if (link < 0 || !run.series) return null;
   const source =
     run.fine && Array.prototype.includes.call(run.fine.table.columns.link, link) ? run.fine : run.series;
-  const { table, width } = source;
+  const { table, width, end } = source;
   const rows = table.columns;
-  const bins = ends(rows.bin)[1] + 1;
+  const bins = Math.max(Math.ceil(end / width - 1e-9), ends(rows.bin)[1] + 1);
   const zeros = () => new Float64Array(bins);
   const line = {
+    end,
     time: Float64Array.from({ length: bins }, (_, bin) => bin * width),
     utilisation: zeros(),
     queue: zeros(),
@@ -191,7 +185,7 @@ function linkSeries(run, name) {
   for (let row = 0; row < table.rows; row += 1) {
     if (rows.link[row] !== link) continue;
     const bin = rows.bin[row];
-    line.utilisation[bin] = (8 * rows.bytes[row]) / (run.links.rate[link] * width);
+    line.utilisation[bin] = utilisationOf(source, run.links, link, rows.bytes[row], bin);
     line.queue[bin] = rows.queue_mean_bytes[row];
     line.longest[bin] = rows.queue_max_bytes[row];
     line.marks[bin] = rows.marks[row];

@@ -61,6 +61,18 @@ function lineLayer({ x, y, step = false, ...stroke }) {
   };
 }
 
+/**
+ * Returns a line whose last value holds until `end`.
+ * @param {number | undefined} end
+ * @param {Numbers} x
+ * @param {Numbers} y
+ * @returns {{x: Numbers, y: Numbers}}
+ */
+function heldUntil(end, x, y) {
+  if (end === undefined || x.length === 0 || x[x.length - 1] >= end) return { x, y };
+  return { x: [...Array.from(x), end], y: [...Array.from(y), y[y.length - 1]] };
+}
+
 /** @param {Pen} pen @param {Numbers} x @param {Numbers} y @param {boolean} step */
 function tracePath(pen, x, y, step) {
   const { context } = pen;

@@ -40,10 +40,61 @@ function linksOf(network, table) {
 }
 
 /**
+ * Counters of links in bins of time.
+ * @typedef {object} Series
+ * @property {Table} table
+ * @property {number} width of a bin in seconds
+ * @property {number} end of the run in seconds, which may be inside the last bin
+ * @property {Map<number, number[]>} capacity bits of each bin, of links with rate traces
+ */
+
+/**
+ * Returns the bits of each bin by link.
+ * @param {Table | null} table of the links with rate traces
+ */
+function capacitiesOf(table) {
+  /** @type {Map<number, number[]>} */
+  const capacities = new Map();
+  for (let row = 0; row < (table?.rows ?? 0); row += 1) {
+    const { link, bin, bits } = /** @type {Table} */ (table).columns;
+    const own = capacities.get(link[row]) ?? [];
+    own[bin[row]] = bits[row];
+    capacities.set(link[row], own);
+  }
+  return capacities;
+}
+
+/**
+ * Returns how long bins last until the end of the run.
+ * @param {Series} series
+ * @param {number} first
+ * @param {number} [last]
+ */
+const lengthOf = ({ width, end }, first, last = first) =>
+  Math.max(Math.min((last + 1) * width, end) - first * width, 0);
+
+/**
+ * Returns the share of a link's capacity that bytes in bins of time are.
+ * @param {Series} series
+ * @param {Links} links
+ * @param {number} link
+ * @param {number} carried bytes
+ * @param {number} first bin
+ * @param {number} [last]
+ */
+function utilisationOf(series, links, link, carried, first, last = first) {
+  const own = series.capacity.get(link);
+  const bits = own
+    ? own.slice(first, last + 1).reduce((sum, one) => sum + one, 0)
+    : links.rate[link] * lengthOf(series, first, last);
+  return bits > 0 ? (8 * carried) / bits : 0;
+}
+
+/**
  * Returns each measure of each link over a time, or over the whole run.
  * @param {Links} links
  * @param {Table} totals of the run
- * @param {{table: Table, width: number} | null} series
+ * @param {Series | null} series
  * @param {[number, number] | null} time in seconds
  * @returns {Record<string, Float64Array>}
  */
@@ -79,17 +130,22 @@ function measuresOf(links, totals, series, time) {
   const { table, width } = series;
   const rows = table.columns;
   const [first, last] = binsOf(time, width);
-  const count = last - first + 1;
+  const whole = lengthOf(series, first, last);
+  const carried = zeros();
   for (let row = 0; row < table.rows; row += 1) {
     if (rows.bin[row] < first || rows.bin[row] > last) continue;
     const link = rows.link[row];
-    sums.utilisation[link] += (8 * rows.bytes[row]) / (links.rate[link] * width * count);
-    sums.queue_mean[link] += rows.queue_mean_bytes[row] / count;
+    carried[link] += rows.bytes[row];
+    if (whole > 0)
+      sums.queue_mean[link] += (rows.queue_mean_bytes[row] * lengthOf(series, rows.bin[row])) / whole;
     sums.queue_max[link] = Math.max(sums.queue_max[link], rows.queue_max_bytes[row]);
     sums.marks[link] += rows.marks[row];
     sums.drops[link] += rows.drops[row] + rows.losses[row];
     sums.paused[link] += rows.paused_ns[row] * NS;
   }
+  carried.forEach((count, link) => {
+    sums.utilisation[link] = utilisationOf(series, links, link, count, first, last);
+  });
   return sums;
 }
 

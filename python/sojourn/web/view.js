@@ -92,8 +92,16 @@ function addAllFlows() {
  * @param {number} index
  */
 async function readNetwork(run, index) {
-  const read = async (/** @type {string} */ name) =>
-    run.widths[name] ? { table: await readTable(`${name}${index}`), width: run.widths[name] } : null;
+  const read = async (/** @type {string} */ name) => {
+    if (!run.widths[name]) return null;
+    const block = `capacity-${name}${index}`;
+    return {
+      table: await readTable(`${name}${index}`),
+      width: run.widths[name],
+      end: run.simulated,
+      capacity: capacitiesOf(hasBlock(block) ? await readTable(block) : null),
+    };
+  };
   const totals = await readTable(`links${index}`);
   const [series, fine] = await Promise.all(["series", "fine"].map(read));
   return { links: linksOf(head.network, totals), totals, series, fine };
