@@ -215,3 +215,30 @@ def test_state_in_the_address_is_read_and_written(
     assert page("[...readAddress()]") == [["flow", "17"], ["link", "left->right"]]
     page("writeAddress({ flow: 3, link: null, t: '0.1-0.2' })")
     assert page("location.hash") == "#flow=3&t=0.1-0.2"
+
+
+def test_names_of_ticks_do_not_overlap(demo: Path, open_page: Callable[..., Any]) -> None:
+    shown = open_page(demo)
+    shown.wait_until("typeof frames === 'object'")
+    ticks = """async ([names, range, scale]) => {
+      const frame = new Frame(document.querySelector("#content"), {
+        label: "schemes", height: 200, layers: () => [],
+        x: { name: "", range, scale, ticks: names?.map((text, at) => ({ at, text })) },
+        y: { name: "", range: [0, 1] },
+      });
+      await new Promise((done) => setTimeout(done, 100));
+      const [axis] = frame.chart.axes;
+      return { places: axis._splits, angle: axis._rotate, size: axis._size };
+    }"""
+    few = shown.page.evaluate(ticks, [["DCTCP", "TIMELY"], [-1, 2], "linear"])
+    assert (few["places"], few["angle"]) == ([0, 1], 0)
+    long = [f"a scheme with a long name {place}" for place in range(12)]
+    many = shown.page.evaluate(ticks, [long, [-1, 12], "linear"])
+    assert many["places"] == list(range(12))
+    assert many["angle"] != 0
+    assert many["size"] > few["size"]
+    crowd = shown.page.evaluate(ticks, [[f"scheme {i}" for i in range(300)], [-1, 300], "linear"])
+    assert 10 < len(crowd["places"]) < 100
+    for low, high in ((1, 2.2), (3e6, 7e6), (0.98, 1.05)):
+        places = shown.page.evaluate(ticks, [None, [low, high], "log"])["places"]
+        assert 2 <= len(places) <= 15

@@ -13,6 +13,10 @@
 /** @param {Axis} axis */
 const lineCount = (axis) => Math.max(1, ...(axis.ticks ?? []).map((tick) => tick.text.split("\n").length));
 
+/** @param {Axis} axis @param {number} value of a tick @returns {string} */
+const tickText = (axis, value) =>
+  axis.ticks?.find((tick) => tick.at === value)?.text ?? axis.format?.(value) ?? number(value);
+
 /**
  * Returns the function from values to even steps of an axis, and its inverse.
  * @param {Axis} axis
@@ -70,6 +74,24 @@ function logTicks(low, high, room) {
   return Array.from({ length: count }, (_, index) => (Math.ceil(low / step) + index) * step);
 }
 
+/** Height of a line of ticks and least distance of ticks beside each other, in CSS pixels. */
+const LINE = 14;
+const GAP = 8;
+/** Angle of names that have no room beside each other, in degrees, and the most room below for them. */
+const ANGLE = 50;
+const MOST_SIZE = 150;
+
+/**
+ * Returns the width of the widest line of a text in CSS pixels.
+ * @param {any} chart
+ * @param {string} text
+ */
+function textWidth(chart, text) {
+  chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  const widths = text.split("\n").map((line) => chart.ctx.measureText(line).width);
+  return Math.max(0, ...widths) / devicePixelRatio;
+}
+
 /**
  * Returns the width of a vertical axis with these ticks.
  * @param {any} chart
@@ -77,7 +99,47 @@ function logTicks(low, high, room) {
  */
 function widthOf(chart, values) {
   if (!values) return 30;
-  chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  const widest = Math.max(0, ...values.map((text) => chart.ctx.measureText(text).width));
-  return Math.ceil(widest / devicePixelRatio) + 10;
+  return Math.ceil(Math.max(0, ...values.map((text) => textWidth(chart, text)))) + 10;
+}
+
+/**
+ * Returns the height of a horizontal axis with these ticks, which may be slanted.
+ * @param {any} chart
+ * @param {string[] | null} values
+ * @param {Axis} axis
+ * @param {boolean} isSlanted
+ */
+function heightOf(chart, values, axis, isSlanted) {
+  const level = 12 + LINE * lineCount(axis);
+  if (!values || !isSlanted) return level;
+  const widest = Math.max(0, ...values.map((text) => textWidth(chart, text)));
+  return Math.min(Math.ceil(level + widest * Math.sin((ANGLE * Math.PI) / 180)), MOST_SIZE);
+}
+
+/**
+ * Returns the ticks whose texts do not overlap, from the first one on.
+ * @param {any} chart
+ * @param {"x" | "y"} side
+ * @param {Axis} axis with the range that is shown
+ * @param {number[]} ticks
+ * @param {boolean} isLevel true: texts lie beside each other
+ */
+function ticksApart(chart, side, axis, ticks, isLevel) {
+  const [forward] = scaleOf(axis);
+  const [low, high] = axis.range.map(forward);
+  const length = chart.bbox[side === "x" ? "width" : "height"] / devicePixelRatio;
+  if (!(length > 0)) return ticks;
+  const placeOf = (/** @type {number} */ tick) => ((forward(tick) - low) / (high - low)) * length;
+  const sizeOf = (/** @type {number} */ tick) => {
+    const text = tickText(axis, tick);
+    return isLevel ? textWidth(chart, text) + GAP : LINE * text.split("\n").length;
+  };
+  /** @type {number[]} */
+  const kept = [];
+  for (const tick of ticks) {
+    const last = kept[kept.length - 1];
+    const distance = Math.abs(placeOf(tick) - placeOf(last));
+    if (!kept.length || distance >= (sizeOf(tick) + sizeOf(last)) / 2) kept.push(tick);
+  }
+  return kept;
 }

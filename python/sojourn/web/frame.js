@@ -204,12 +204,12 @@ class Frame {
       stroke, font, grid: lines, ticks: { show: false }, gap: 4,
       ...(axis.ticks || (axis.scale ?? "linear") !== "linear"
         ? {
-          splits: () => ticksIn(axis, this.range[side], this.#room(side)),
+          splits: (/** @type {any} */ chart) => this.#ticksThatFit(chart, side),
           filter: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits,
         }
         : {}),
-      values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map((value) =>
-        axis.ticks?.find((tick) => tick.at === value)?.text ?? axis.format?.(value) ?? number(value)),
+      values: (/** @type {any} */ _, /** @type {number[]} */ splits) =>
+        splits.map((value) => tickText(axis, value)),
     });
     /** @param {"x" | "y"} side @param {Axis} axis */
     const scaleOn = (side, { scale = "linear", threshold = 1 }) => ({
@@ -225,7 +225,12 @@ class Frame {
       axes: [
         hasAxisBelow === false
           ? { ...ticksOf("x", x), size: 0, values: () => [] }
-          : { ...ticksOf("x", x), size: 12 + 14 * lineCount(x) },
+          : {
+            ...ticksOf("x", x),
+            size: (/** @type {any} */ chart, /** @type {string[] | null} */ values) =>
+              heightOf(chart, values, x, this.#isSlanted(chart)),
+            rotate: (/** @type {any} */ chart) => (this.#isSlanted(chart) ? ANGLE : 0),
+          },
         { ...ticksOf("y", y), size: left ?? widthOf },
       ],
       series: [{}, { paths: () => null, points: { show: false } }],
@@ -259,6 +264,28 @@ class Frame {
       layer(pen);
       context.restore();
     }
+  }
+
+  /**
+   * Returns the ticks of an axis whose texts do not overlap.
+   * @param {any} chart uPlot's, which draws before its constructor has returned
+   * @param {"x" | "y"} side
+   */
+  #ticksThatFit(chart, side) {
+    const axis = this.options[side];
+    const ticks = ticksIn(axis, this.range[side], this.#room(side));
+    const isLevel = side === "x" && !this.#isSlanted(chart);
+    return ticksApart(chart, side, { ...axis, range: this.range[side] }, ticks, isLevel);
+  }
+
+  /**
+   * Returns true if the names of the horizontal axis have no room beside each other.
+   * @param {any} chart
+   */
+  #isSlanted(chart) {
+    const axis = { ...this.options.x, range: this.range.x };
+    const ticks = axis.ticks ? ticksIn(axis, axis.range, Infinity) : [];
+    return ticksApart(chart, "x", axis, ticks, true).length < ticks.length;
   }
 
   #dragged() {
