@@ -42,12 +42,13 @@ STATISTICS = ("p50", "mean", "p99")
 def rows(result: Result) -> pl.DataFrame:
     """Return the flows of finite size after the warm-up, in order of start.
 
-    The columns are `flow`, `source`, `target`, `size_bytes`, `start_ns`, `fct_s` (of an unfinished
-    flow the time waited), `ideal_fct_s`, `slowdown`, `outcome`, `cause` and the `PARTS`. A part is
-    the number of `SHARE_STEPS` of the FCT. `cause` is the index in `PARTS` of the largest part of
-    the excess, or one of the two indices after them: near the ideal FCT, or without a breakdown.
+    The columns are `flow`, `source`, `target`, `size_bytes`, `start_ns`, `fct_s` (of other than
+    finished flows, the time of `lasting`), `ideal_fct_s`, `slowdown` (or a lower bound), `outcome`,
+    `cause` and the `PARTS`. A part is the number of `SHARE_STEPS` of the FCT. `cause` is the index
+    in `PARTS` of the largest part of the excess, or one of the three indices after them: near the
+    ideal FCT, without a breakdown, or terminated.
     """
-    flows = metrics.with_bounds(metrics.judged(result), result, "fct_s")
+    flows = metrics.with_bounds(lasting(metrics.judged(result), result), result, "fct_s")
     unknown = pl.lit(len(PARTS) + 1)
     if breakdown.are_kept(result):
         excess = breakdown.divided(result, excess=True)
@@ -63,13 +64,29 @@ def rows(result: Result) -> pl.DataFrame:
     return flows.sort("start_s", "flow").select(
         *("flow", "source", "target", "size_bytes"),
         (pl.col("start_s") * 1e9).round().cast(pl.Int64).alias("start_ns"),
-        pl.col("value").alias("fct_s"),
+        pl.col("lasts_s").alias("fct_s"),
         "ideal_fct_s",
         (pl.col("value") / pl.col("ideal_fct_s")).alias("slowdown"),
         "outcome",
-        pl.col("cause").fill_null(unknown),
+        pl.when(outcome="terminated")
+        .then(len(PARTS) + 2)
+        .otherwise(pl.col("cause").fill_null(unknown))
+        .alias("cause"),
         pl.col(*PARTS).fill_null(0).cast(pl.Int64),
     )
+
+
+def lasting(flows: pl.DataFrame, result: Result) -> pl.DataFrame:
+    """Add the column `lasts_s`: the FCT of a finished flow, or the time until the end of the run.
+
+    A terminated flow has the time until its deadline, since records lack that of its termination.
+    """
+    until_end = pl.lit(result.summary["simulated_s"]) - pl.col("start_s")
+    is_terminated = pl.col("outcome") == "terminated"
+    open_s = pl.when(is_terminated).then(pl.min_horizontal("deadline_s", until_end))
+    lasts = pl.coalesce("fct_s", open_s.otherwise(until_end))
+    # A flow that starts at the end of the run lasts, too; times have a logarithmic scale.
+    return flows.with_columns(lasts_s=lasts.clip(1e-12))
 
 
 def sample(flows: pl.DataFrame, most: int | None) -> tuple[pl.DataFrame, float]:

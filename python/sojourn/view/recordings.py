@@ -8,6 +8,7 @@ from sojourn.analysis import chains
 from sojourn.analysis.breakdown import PARTS
 from sojourn.explain.waterfall import REASONS
 from sojourn.runs.results import Result
+from sojourn.view import flow_blocks
 from sojourn.web import columns
 
 MOST_ROWS = 1500
@@ -27,8 +28,8 @@ LEAST_ROWS = 50
 GAUGES = 4
 """Packets of a flow for each value of a gauge."""
 
-KEYS = ("size_bytes", "source", "target", "fct_s", "ideal_fct_s", "start_s", "outcome")
-"""Columns of flow records that the page has of recorded flows."""
+KEYS = ("size_bytes", "source", "target", "lasts_s", "fct_s", "ideal_fct_s", "start_s", "outcome")
+"""Columns of flow records and of `lasting` that the page has of recorded flows."""
 
 TIMES = ("sent", "arrived", "lost")
 
@@ -41,12 +42,13 @@ def blocks(
     Names of blocks are `prefix`, the content and the flow's number, such as `packets0-17`.
     """
     entries = recorded(result)
+    flows = flow_blocks.lasting(result.flows, result)
     packets, gauges, starts_ps = {}, {}, {}
     chains_of: dict[str, str] = {}
     heads = []
     for entry in entries:
         number = entry["flow"]
-        row = result.flows.filter(flow=number).row(0, named=True)
+        row = flows.filter(flow=number).row(0, named=True)
         starts_ps[number] = round(row["start_s"] * 1e12)
         packets[number] = result.packets.filter(flow=number)
         gauges[number] = result.gauges.filter(flow=number)

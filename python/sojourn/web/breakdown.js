@@ -91,21 +91,20 @@ function addBreakdown(parent, head, run, cloud, table) {
   }
 
   function fillSlowest() {
-    const { flow, fct_s: fct, ideal_fct_s: ideal, size_bytes: size } = table.columns;
+    const { flow, fct_s: fct, ideal_fct_s: ideal, size_bytes: size, outcome } = table.columns;
     const key = (/** @type {number} */ row) =>
       order === "slowdown" ? fct[row] / ideal[row] : fct[row] - ideal[row];
     const rows = largest(rowsInBox(cloud, chosen.box), key, SLOWEST);
     slowest.replaceChildren(
       flowTable(
-        ["size", "FCT", "slowdown", "main cause"],
+        ["size", "FCT", "slowdown", ...(run.hasBreakdown ? ["main cause"] : [])],
         rows.map((row) => ({
           flow: flow[row],
-          colour: cloud.causes[cloud.cause[row]].colour,
+          colour: run.hasBreakdown ? cloud.causes[cloud.cause[row]].colour : null,
           cells: [
             bytes(size[row]),
-            seconds(fct[row]),
-            times(fct[row] / ideal[row]),
-            cloud.causes[cloud.cause[row]].name,
+            ...timesOf(outcome[row], fct[row], ideal[row]),
+            ...(run.hasBreakdown ? [cloud.causes[cloud.cause[row]].name] : []),
           ],
         })),
         `Slowest flows${of}`,
@@ -117,6 +116,18 @@ function addBreakdown(parent, head, run, cloud, table) {
     if ("box" in changed) fillBars();
     if ("box" in changed || "flow" in changed) fillSlowest();
   });
+}
+
+/**
+ * Returns FCT and slowdown of a flow in words: of an unfinished one lower bounds.
+ * @param {string} outcome
+ * @param {number} lasts
+ * @param {number} ideal
+ */
+function timesOf(outcome, lasts, ideal) {
+  if (outcome === "finished") return [seconds(lasts), times(lasts / ideal)];
+  if (outcome === "unfinished") return [`≥ ${seconds(lasts)}`, `≥ ${times(Math.max(lasts / ideal, 1))}`];
+  return [outcome, "–"];
 }
 
 /**
@@ -136,7 +147,7 @@ function rowsInBox(cloud, box) {
 /**
  * Returns a table of flows; each row opens its flow.
  * @param {string[]} columns after the flow's number
- * @param {{flow: number, colour: string, cells: string[]}[]} rows the last cell names the colour
+ * @param {{flow: number, colour: string | null, cells: string[]}[]} rows the last cell names the colour
  * @param {string} caption
  */
 function flowTable(columns, rows, caption) {
@@ -155,7 +166,7 @@ function flowTable(columns, rows, caption) {
         String(flow),
       ),
     );
-    own[cells.length].prepend(swatch(name));
+    if (name) own[cells.length].prepend(swatch(name));
   });
   return list;
 }

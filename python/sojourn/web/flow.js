@@ -123,6 +123,14 @@ function factsOf(head, tables, recordings, flow) {
   return `${size}, host ${first.source} → host ${first.target}; ${ways.join(", ")}${ideal}${left}${long}`;
 }
 
+/** @param {any} fact FCT of a flow, or what is known of it */
+function timeOf(fact) {
+  const lasts = fact.lasts_s ?? fact.fct_s;
+  if (fact.outcome === "finished") return `FCT ${seconds(lasts)}`;
+  if (fact.outcome === "unfinished") return `unfinished, FCT ≥ ${seconds(lasts)}`;
+  return fact.outcome.replace("_", "-");
+}
+
 /** @param {Table} table @param {number} flow */
 function rowFacts(table, flow) {
   const row = table.columns.flow.indexOf(flow);

@@ -7,6 +7,7 @@
  * @property {Float64Array} value
  * @property {Numbers} cause index in `causes`
  * @property {Numbers} weight how many flows a row counts
+ * @property {(row: number) => boolean} isRecorded
  * @property {(row: number) => string} text
  * @property {(row: number, time: [number, number]) => boolean} isDuring true if in progress then
  * @property {{name: string, colour: string}[]} causes
@@ -27,14 +28,19 @@ const MOST_POINTS = 6000;
 const CELL = 2;
 
 /**
- * Returns the causes of a cloud: the parts, and two others.
+ * Returns the causes of a cloud: the parts, and three others.
  * @param {any} head
+ * @param {any} run its part of the head
  */
-const causesOf = (head) => [
+const causesOf = (head, run) => [
   ...head.parts.map((/** @type {any} */ part) => ({ name: part.label, colour: part.colour })),
   { name: "near the ideal FCT", colour: "--near" },
-  { name: head.runs[0].hasBreakdown ? "unfinished" : "flows", colour: "--plain" },
+  run.hasBreakdown ? { name: "unfinished", colour: "--unfinished" } : { name: "flows", colour: "--plain" },
+  { name: "terminated", colour: "--terminated" },
 ];
+
+/** @param {any} run @returns {Set<number>} numbers of its recorded flows */
+const recordedOf = (run) => new Set(run.recorded.map((/** @type {any} */ entry) => entry.flow));
 
 /**
  * Returns the flows of a run with their slowdowns.
@@ -52,7 +58,8 @@ function slowdownCloud(head, run, table, cells) {
   const shown = value.map((/** @type {number} */ one, /** @type {number} */ row) =>
     isFinished(row) ? one : run.rim,
   );
-  const causes = causesOf(head);
+  const causes = causesOf(head, run);
+  const recorded = recordedOf(run);
   return {
     flow,
     size,
@@ -60,6 +67,7 @@ function slowdownCloud(head, run, table, cells) {
     cause,
     causes,
     weight: weightsOf(run, table),
+    isRecorded: (row) => recorded.has(flow[row]),
     isDuring: duringOf(table),
     grids: cells ? [{ ...run.density, cells }] : [],
     up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, run.rim * 1.12], rule: 1 },
@@ -68,7 +76,7 @@ function slowdownCloud(head, run, table, cells) {
         nameOfFlow(table, row),
         isFinished(row)
           ? `FCT ${seconds(fct[row])}, ${times(value[row])} the ideal FCT`
-          : `${outcome[row]} after ${seconds(fct[row])}`,
+          : timeOf({ outcome: outcome[row], fct_s: fct[row] }),
         ...largestParts(head, table, row, 3),
       ].join("\n"),
   };
@@ -104,6 +112,7 @@ function bothClouds(head, clouds) {
         return { ...grid, cells: { ...grid.cells, columns } };
       }),
     ),
+    isRecorded: (row) => (row < lengths[0] ? one.isRecorded(row) : two.isRecorded(row - lengths[0])),
     isDuring: (row, time) =>
       row < lengths[0] ? one.isDuring(row, time) : two.isDuring(row - lengths[0], time),
     up: { ...one.up, range: [0.9, Math.max(one.up.range[1], two.up.range[1])] },
@@ -160,14 +169,14 @@ function largestParts(head, table, row, most) {
  * @param {Cloud} cloud
  * @param {string} colours what colours mean
  * @param {{size: number[], slowdown: number[]}} medians
- * @param {Set<number>} recorded numbers of recorded flows
  */
-function addFlows(parent, head, cloud, colours, medians, recorded) {
+function addFlows(parent, head, cloud, colours, medians) {
   const [run] = head.runs;
+  const ringed = Array.from(cloud.flow, (_, row) => row).filter(cloud.isRecorded);
   const about = [
     colours,
     medians.size.length ? "line: median" : "",
-    recorded.size ? "○ recorded packet by packet" : "",
+    ringed.length ? "○ recorded packet by packet" : "",
     run.weight > 1
       ? `${cloud.grids.length ? "density of all flows; " : ""}${number(cloud.flow.length)} of ` +
         `${number(run.flows)} flows are shown`
@@ -181,13 +190,17 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     card.append(element("p", {}, "No flow of finite size started after the warm-up."));
     return null;
   }
-  const ringed = Array.from(cloud.flow, (_, row) => row).filter((row) => recorded.has(cloud.flow[row]));
   const logs = { x: logsOf(cloud.size), y: logsOf(cloud.value) };
   /** @type {Set<string>} */
   let hidden = new Set();
   const isShown = (/** @type {number} */ row) =>
     !hidden.has(cloud.causes[cloud.cause[row]].name) && isThen(cloud, row);
-  const rowOf = new Map(Array.from(cloud.flow, (flow, row) => [flow, row]));
+  // Two runs may have different flows of one number.
+  /** @type {Map<number, number[]>} */
+  const rowsOf = new Map();
+  for (let row = 0; row < cloud.flow.length; row += 1) {
+    rowsOf.set(cloud.flow[row], [...(rowsOf.get(cloud.flow[row]) ?? []), row]);
+  }
   const sizes = [Math.min(...ends(cloud.size)) / 1.6, Math.max(...ends(cloud.size)) * 1.6];
   const ofRows = (/** @type {number[]} */ rows) => ({
     x: rows.map((row) => cloud.size[row]),
@@ -207,7 +220,7 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
     y: { name: cloud.up.name, scale: "log", range: cloud.up.range },
     height: innerWidth < 640 ? 300 : 460,
     layers: () => {
-      const open = rowOf.get(chosen.flow ?? -1);
+      const open = rowsOf.get(chosen.flow ?? -1) ?? [];
       return [
         drawGrids,
         drawCloud,
@@ -215,7 +228,7 @@ function addFlows(parent, head, cloud, colours, medians, recorded) {
         ...haloed({ x: medians.size, y: medians.slowdown }),
         pointsLayer({ ...ofRows(ringed), colour: "--ink", hollow: true, size: 4, width: 1 }),
         pointsLayer({
-          ...ofRows(open === undefined ? [] : [open]),
+          ...ofRows(open),
           colour: "--link",
           hollow: true,
           size: 7,

@@ -12,6 +12,7 @@ function ratioCloud(head, [one, two]) {
   const [first, second] = head.runs.map((/** @type {any} */ run) => run.name);
   const value = after.map((/** @type {number} */ time, /** @type {number} */ row) => time / before[row]);
   const [least, most] = ends(value);
+  const recorded = head.runs.map(recordedOf);
   const causes = [
     ...head.parts.map((/** @type {any} */ part) => ({ name: part.label, colour: part.colour })),
     { name: "as before", colour: "--near" },
@@ -23,6 +24,7 @@ function ratioCloud(head, [one, two]) {
     cause: change,
     causes,
     weight: weightsOf(head.runs[0], one),
+    isRecorded: (row) => recorded.some((/** @type {Set<number>} */ numbers) => numbers.has(flow[row])),
     isDuring: duringOf(one),
     grids: [],
     up: {

@@ -45,9 +45,8 @@ const grids = await Promise.all(
     hasBlock(`density${index}`) ? readTable(`density${index}`) : null,
   ),
 );
-const recorded = new Set(
-  head.runs.flatMap((/** @type {any} */ run) => run.recorded.map((/** @type {any} */ entry) => entry.flow)),
-);
+/** @type {Set<number>[]} */
+const recorded = head.runs.map(recordedOf);
 const { cloud, flowsFrame } = addAllFlows();
 addFlow(panels, head, tables);
 if (head.network) {
@@ -61,7 +60,7 @@ chooseFromAddress(firstFlow());
 function addAllFlows() {
   const add = (/** @type {Cloud} */ cloud, /** @type {string} */ colours, /** @type {any} */ medians) => ({
     cloud,
-    flowsFrame: addFlows(panels, head, cloud, colours, medians, recorded),
+    flowsFrame: addFlows(panels, head, cloud, colours, medians),
   });
   if (head.pairs) {
     const cloud = ratioCloud(head, tables);
@@ -110,9 +109,10 @@ async function readNetwork(run, index) {
 /** Returns the flow that is open first: of the recorded flows, or else of all, the slowest. */
 function firstFlow() {
   const rows = Array.from(cloud.flow, (_, row) => row);
-  const known = rows.filter((row) => recorded.has(cloud.flow[row]));
-  const [row] = largest(known.length ? known : rows, (row) => Math.abs(Math.log(cloud.value[row])), 1);
-  return row === undefined ? ([...recorded][0] ?? null) : cloud.flow[row];
+  const inAll = rows.filter((row) => recorded.every((numbers) => numbers.has(cloud.flow[row])));
+  const known = [inAll, rows.filter(cloud.isRecorded), rows].find((some) => some.length) ?? [];
+  const [row] = largest(known, (row) => Math.abs(Math.log(cloud.value[row])), 1);
+  return row === undefined ? ([...recorded[0]][0] ?? null) : cloud.flow[row];
 }
 
 // Tests read what is shown.
