@@ -260,10 +260,10 @@ addEventListener("afterprint", () => applyTheme());
 // Widgets ------------------------------------------------------------------------------------
 
 const KEYS = [
-  ["← →", "next point (Shift: ten)"],
-  ["↑ ↓", "next scheme, or next value"],
+  ["← →", "previous, next point (Shift: ten)"],
+  ["↑ ↓", "line above, below; without lines, larger, smaller value"],
   ["+ − 0", "zoom in, zoom out, show all"],
-  ["Esc", "hide the value"],
+  ["Esc", "hide the value, drop the selection"],
   ["Ctrl and wheel", "zoom; with Shift, move"],
   ["double click", "show all"],
 ];
@@ -279,7 +279,7 @@ function pageButtons(parent, moreKeys = []) {
     list.append(element("dt", {}, key), element("dd", {}, meaning));
   }
   const close = element("button", { onclick: () => dialog.close() }, "Close");
-  const title = element("h2", { id: "keys-title" }, "Keys in a plot");
+  const title = element("h2", { id: "keys-title" }, "Keys and mouse in a plot");
   const dialog = /** @type {HTMLDialogElement} */ (
     element("dialog", { "aria-labelledby": "keys-title" }, title, list, close)
   );
@@ -335,10 +335,10 @@ const MOST_ROWS = 1000;
  * @param {string} caption
  */
 function tableOf({ head, rows }, caption) {
-  // Columns without numbers are aligned to the left.
-  const hasNumbers = (/** @type {number} */ column) =>
-    rows.some((row) => /^[−-]?\d/.test(String(row[column])));
-  const classes = head.map((_, column) => (hasNumbers(column) ? null : "text"));
+  // Columns with words alone are aligned to the left; a dash stands for an absent number.
+  const isText = (/** @type {number} */ column) =>
+    !rows.some((row) => /^(≥ ?)?[−-]?\d|^–$/.test(String(row[column])));
+  const classes = head.map((_, column) => (isText(column) ? "text" : null));
   const names = head.map((name, column) =>
     element("th", { scope: "col", class: classes[column] }, name));
   const top = element("tr", {}, ...names);
@@ -369,6 +369,16 @@ function tableButton(parent, caption, cells) {
     place.replaceChildren(...(place.hidden ? [] : [tableOf(cells(), caption)]));
   } }, "table");
   parent.append(button, place);
+}
+
+/**
+ * Returns a name that chooses what it names; unlike other buttons, it is printed.
+ * @param {string} name
+ * @param {() => void} open
+ * @param {string} [label] for screen readers
+ */
+function nameButton(name, open, label) {
+  return element("button", { class: "plain name", "aria-label": label, onclick: open }, name);
 }
 
 /**

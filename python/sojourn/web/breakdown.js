@@ -160,11 +160,7 @@ function flowTable(columns, rows, caption) {
     line.classList.toggle("chosen", flow === chosen.flow);
     const own = /** @type {HTMLTableRowElement} */ (line).cells;
     own[0].replaceChildren(
-      element(
-        "button",
-        { class: "plain", "aria-label": `open flow ${flow}`, onclick: () => choose({ flow }) },
-        String(flow),
-      ),
+      nameButton(String(flow), () => choose({ flow }), `open flow ${flow}`),
     );
     if (name) own[cells.length].prepend(swatch(name));
   });

@@ -282,7 +282,7 @@ function addNetwork(parent, head, runs) {
       const name = links.names[order[place]];
       line.classList.toggle("chosen", name === chosen.link);
       /** @type {any} */ (line).cells[0].replaceChildren(
-        element("button", { class: "plain", onclick: () => choose({ link: name }) }, name),
+        nameButton(name, () => choose({ link: name })),
       );
     });
     busiest.replaceChildren(list);
