@@ -55,7 +55,9 @@ def blocks(
         pieces = piece_rows(result, number)
         if not pieces.is_empty():
             chains_of[f"pieces{prefix}-{number}"] = columns.pack(pieces)
-        heads.append({**entry, **{key: row[key] for key in KEYS}})
+        # Flows on one connection share its packets.
+        is_apart = row["lost_packets"] is not None
+        heads.append({**entry, **{key: row[key] for key in KEYS}, "hasOwnPackets": is_apart})
     most = MOST_ROWS
     while True:
         shown = {number: thinned(table, most) for number, table in packets.items()}
@@ -121,10 +123,12 @@ def gauge_rows(gauges: pl.DataFrame, start_ps: int, most: int) -> pl.DataFrame:
     is_whole = pl.col("gauge").str.ends_with("_bytes") | pl.col("gauge").str.ends_with("_bps")
     scale = pl.when(pl.col("gauge").str.ends_with("_s")).then(1e9).otherwise(1e6)
     value = (pl.col("value") * pl.when(is_whole).then(1.0).otherwise(scale)).round().cast(pl.Int64)
-    every = (pl.len().over("gauge") / max(most, 1)).ceil().cast(pl.Int64)
+    every = (pl.len().over("gauge") / max(most - 1, 1)).ceil().cast(pl.Int64)
     order = pl.int_range(pl.len()).over("gauge")
+    # The last value holds until the end.
+    is_last = order == pl.len().over("gauge") - 1
     finite = gauges.filter(pl.col("value").is_finite())
-    return finite.filter(order % every == 0).select("gauge", time.alias("time"), value)
+    return finite.filter((order % every == 0) | is_last).select("gauge", time.alias("time"), value)
 
 
 def piece_rows(result: Result, flow: int) -> pl.DataFrame:

@@ -54,19 +54,16 @@ function addFlow(parent, head, tables) {
     frames = [];
     title.textContent = `Flow ${flow}`;
     choice.value = numbers.includes(flow) ? String(flow) : "";
-    note.textContent = factsOf(head, tables, recordings, flow);
+    const lines = factsOf(head, tables, recordings, flow);
+    note.replaceChildren(...lines.flatMap((line) => [line, element("br")]));
     body.replaceChildren();
-    /** @type {Map<string, Entry>} */
-    const entries = new Map();
     const span = Math.max(...recordings.map((recording) => (recording ? recording.span : 0)));
     recordings.forEach((recording, index) => {
       const prefix = head.runs.length > 1 ? `${head.runs[index].name}: ` : "";
       if (!recording) addBar(body, head, tables[index], index, flow, prefix);
-      else frames.push(...recordingFrames(body, head, recording, span, prefix, entries));
+      else frames.push(...recordingFrames(body, head, recording, span, prefix));
     });
-    if (entries.size) body.append(element("p", { class: "names" }, ...[...entries.values()].map(nameOf)));
-    const paths = recordings.find((recording) => recording?.entry.forward.length)?.entry;
-    if (paths) addPath(body, paths);
+    addPaths(body, head, recordings);
   }
   followers.push((changed) => {
     if ("flow" in changed) fill();
@@ -87,14 +84,12 @@ async function readRecording(run, index, flow) {
     return hasBlock(block) ? readTable(block) : Promise.resolve(null);
   };
   const [packets, pieces, gauges] = await Promise.all(["packets", "pieces", "gauges"].map(read));
-  const times = packets ? [...packets.columns.sent, ...packets.columns.arrived] : [];
-  const last = ends(times.filter(Number.isFinite))[1];
-  const span = entry.fct_s ?? (Number.isFinite(last) ? last * NS : 0);
-  return { entry, packets, pieces, gauges, span, payload: run.payload };
+  return { entry, packets, pieces, gauges, span: entry.lasts_s, payload: run.payload };
 }
 
 /**
- * Returns size, hosts and times of the open flow in words.
+ * Returns size, hosts and times of the open flow in words: in one line, or if the runs have different
+ * flows of this number, in a line for each.
  * @param {any} head
  * @param {Table[]} tables
  * @param {any[]} recordings
@@ -103,25 +98,28 @@ async function readRecording(run, index, flow) {
 function factsOf(head, tables, recordings, flow) {
   const facts = recordings.map((recording, index) => recording?.entry ?? rowFacts(tables[index], flow));
   const first = facts.find(Boolean);
-  if (!first) return "There is no such flow among those of the page.";
-  const size = first.outcome === "long_lived" ? "long-lived" : bytes(first.size_bytes);
-  const ways = facts.map((fact, index) => {
-    const name = head.runs.length > 1 ? `${head.runs[index].name}: ` : "";
-    if (!fact) return `${name}not in the page`;
-    return (
-      name + (fact.outcome === "finished" ? `FCT ${seconds(fact.fct_s)}` : fact.outcome.replace("_", "-"))
+  if (!first) return ["There is no such flow among those of the page."];
+  const nameOfRun = (/** @type {number} */ index) =>
+    head.runs.length > 1 ? `${head.runs[index].name}: ` : "";
+  const timeIn = (/** @type {any} */ fact, /** @type {number} */ index) =>
+    nameOfRun(index) + (fact ? timeOf(fact) : "not in the page");
+  const isLongLived = first.outcome === "long_lived";
+  const isSame = head.pairs || facts.every((fact) => !fact || flowOf(fact) === flowOf(first));
+  if (!isSame)
+    return facts.map((fact, index) =>
+      fact
+        ? [`${nameOfRun(index)}${flowOf(fact)}`, timeOf(fact), ...notesOf(fact, recordings[index])].join("; ")
+        : `${nameOfRun(index)}not in the page`,
     );
-  });
-  const ideal = first.ideal_fct_s ? `; ideal FCT ${seconds(first.ideal_fct_s)}` : "";
-  const thin = recordings.find((recording) => recording && recording.entry.shown < recording.entry.packets);
-  const left = thin
-    ? `; ${number(thin.entry.shown, 6)} of ${number(thin.entry.packets, 6)} packets are shown`
-    : "";
-  const long = facts.some((fact) => fact?.has_chain === false && fact.outcome === "finished")
-    ? "; its causal chain is too long to be recorded"
-    : "";
-  return `${size}, host ${first.source} → host ${first.target}; ${ways.join(", ")}${ideal}${left}${long}`;
+  const notes = facts.flatMap((fact, index) => (fact ? notesOf(fact, recordings[index]) : []));
+  const ways = isLongLived ? [] : [facts.map(timeIn).join(", ")];
+  return [[flowOf(first), ...ways, ...new Set(notes)].join("; ")];
 }
+
+/** @param {any} fact size and hosts of a flow */
+const flowOf = (fact) =>
+  `${fact.outcome === "long_lived" ? "long-lived" : bytes(fact.size_bytes)}, ` +
+  `host ${fact.source} → host ${fact.target}`;
 
 /** @param {any} fact FCT of a flow, or what is known of it */
 function timeOf(fact) {
@@ -129,6 +127,23 @@ function timeOf(fact) {
   if (fact.outcome === "finished") return `FCT ${seconds(lasts)}`;
   if (fact.outcome === "unfinished") return `unfinished, FCT ≥ ${seconds(lasts)}`;
   return fact.outcome.replace("_", "-");
+}
+
+/**
+ * Returns the ideal FCT, and what was not recorded.
+ * @param {any} fact
+ * @param {any} recording
+ */
+function notesOf(fact, recording) {
+  const notes = fact.ideal_fct_s ? [`ideal FCT ${seconds(fact.ideal_fct_s)}`] : [];
+  if (!recording) return notes;
+  const { shown, packets, hasOwnPackets, has_chain: hasChain, outcome } = recording.entry;
+  if (!hasOwnPackets)
+    notes.push("its packets were not recorded, since flows on a persistent connection share packets");
+  if (shown < packets) notes.push(`${number(shown, 6)} of ${number(packets, 6)} packets are shown`);
+  if (hasChain === false && outcome === "finished")
+    notes.push("its causal chain is too long to be recorded");
+  return notes;
 }
 
 /** @param {Table} table @param {number} flow */
@@ -184,13 +199,22 @@ function addBar(parent, head, table, index, flow, prefix) {
 }
 
 /**
- * Adds the links of a flow's path, each of which chooses its link.
+ * Adds the links of a flow's paths, each of which chooses its link; of two runs, if they differ, both.
  * @param {HTMLElement} parent
- * @param {any} entry
+ * @param {any} head
+ * @param {any[]} recordings
  */
-function addPath(parent, entry) {
+function addPaths(parent, head, recordings) {
   const links = (/** @type {string[]} */ names) =>
-    names.map((name) => element("button", { class: "plain", onclick: () => choose({ link: name }) }, name));
-  parent.append(element("p", { class: "row" }, "Path:", ...links(entry.forward)));
-  parent.append(element("p", { class: "row" }, "Reverse path:", ...links(entry.reverse)));
+    names.map((name) => nameButton(name, () => choose({ link: name })));
+  const entries = recordings.map((recording) => recording?.entry).filter((entry) => entry?.forward.length);
+  const paths = entries.map((entry) => [entry.forward, entry.reverse].join());
+  const areSame = paths.every((path) => path === paths[0]);
+  recordings.forEach((recording, index) => {
+    const entry = recording?.entry;
+    if (!entry?.forward.length || (areSame && entry !== entries[0])) return;
+    const of = areSame ? "" : `${head.runs[index].name}: `;
+    parent.append(element("p", { class: "row" }, `${of}Path:`, ...links(entry.forward)));
+    parent.append(element("p", { class: "row" }, `${of}Reverse path:`, ...links(entry.reverse)));
+  });
 }

@@ -196,10 +196,12 @@ function traceMark(context, shape, x, y, r) {
 /**
  * Returns a layer with rectangles, by their corners in values of the axes.
  * @param {{left: Numbers, right: Numbers, bottom: Numbers, top: Numbers, colour: string,
- *   alpha?: number, hollow?: boolean, hatched?: boolean}} boxes
+ *   alpha?: number, hollow?: boolean, hatched?: boolean, least?: number}} boxes
+ *   `least`: smallest sides in CSS pixels
  * @returns {Layer}
  */
-function boxesLayer({ left, right, bottom, top, colour: name, alpha = 1, hollow = false, hatched = false }) {
+function boxesLayer({ left, right, bottom, top, colour: name, least = 0, ...style }) {
+  const { alpha = 1, hollow = false, hatched = false } = style;
   return (pen) => {
     const { context, ratio } = pen;
     setStroke(pen, { colour: name, alpha, width: 1.2, dash: hollow ? [4, 3] : [] });
@@ -209,12 +211,16 @@ function boxesLayer({ left, right, bottom, top, colour: name, alpha = 1, hollow 
       // A bar from zero begins below a log axis.
       const foot = pen.y(bottom[index]);
       const base = Number.isFinite(foot) ? foot : pen.top + pen.height;
-      const [width, height] = [pen.x(right[index]) - x, clamp(base, -1e5, 1e5) - y];
+      const width = atLeast(pen.x(right[index]) - x, least * ratio);
+      const height = atLeast(clamp(base, -1e5, 1e5) - y, least * ratio);
       if (hollow) context.strokeRect(x, y, width, height);
       else context.fillRect(x, y, width, height);
     }
   };
 }
+
+/** @param {number} length @param {number} least @returns {number} the length; if it is shorter, `least` */
+const atLeast = (length, least) => (Math.abs(length) >= least ? length : least);
 
 /** @param {CanvasRenderingContext2D} context @param {string} ink @param {number} ratio */
 function hatching(context, ink, ratio) {
