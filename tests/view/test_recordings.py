@@ -7,7 +7,7 @@ import pytest
 
 from sojourn.runs.results import Result
 from sojourn.runs.runner import run_many
-from sojourn.view import network_blocks, recordings
+from sojourn.view import network_blocks, recording, recordings
 
 LOSSY: dict[str, Any] = {
     "account": True,
@@ -100,3 +100,28 @@ def test_merged_series_have_the_counters_of_the_links(result: Result) -> None:
             assert longest == link["queue_max_bytes"]
     widths, blocks = network_blocks.series(result, "0", network_blocks.MOST_BYTES)
     assert set(blocks) == {f"{name}0" for name in widths}
+
+
+def test_the_last_bin_ends_with_the_run() -> None:
+    table = pl.DataFrame({"link": [0, 0], "bin": [6, 7], "queue_mean_bytes": [100, 100]})
+    others = [pl.lit(0).alias(name) for name in (*network_blocks.SUMS, "queue_max_bytes")]
+    merged = network_blocks._merged(table.with_columns(others), 4, 7.25)
+    # Bins 4 to 7, of which a quarter of the last one is in the run.
+    assert merged["queue_mean_bytes"].to_list() == [round(100 * 1.25 / 3.25)]
+
+
+def test_of_few_flows_all_and_the_long_lived_are_recorded() -> None:
+    few = {**LOSSY, "record": {"flows": [1]}, "workload": {"kind": "long_lived", "flows": 2}}
+    record = recording.recorded(few, [])["record"]
+    assert record == {"flows": [1, 0], "share": 1.0}
+    assert recording.recorded({**few, "record": {"share": 0.5}}, [])["record"]["share"] == 0.5
+    many = {**LOSSY, "workload": LOSSY["workload"] | {"flows": 200}}
+    assert recording.recorded(many, [7])["record"] == {"flows": [3, 7]}
+
+
+def test_an_external_stack_is_run_without_a_breakdown() -> None:
+    scenario = {**LOSSY, "transport": "quic"}
+    del scenario["account"], scenario["record"]
+    assert recording.recorded(scenario, []) == scenario
+    assert "external stack" in recording.refusal(scenario)
+    assert not recording.refusal(LOSSY)

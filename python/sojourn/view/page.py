@@ -1,6 +1,6 @@
 """Page of one run or two as one HTML file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from sojourn.base.units import format_count, format_time, parse_size
 from sojourn.compare import paired_tables
 from sojourn.explain import tables
 from sojourn.runs.results import Run
-from sojourn.view import flow_blocks, network_blocks, pair_blocks, recordings
+from sojourn.view import flow_blocks, network_blocks, pair_blocks, recording, recordings
 from sojourn.view.flow_blocks import SCHEME
 from sojourn.web import columns, sheet
 
@@ -28,8 +28,8 @@ MOST_FLOWS = 100_000
 def write(runs: Sequence[Run], file: Path, *, source: str, most: int | None = MOST_FLOWS) -> None:
     """Write the page of one run, or of two with different labels `scheme`.
 
-    `source` are the results or scenarios of the command, as the user gave them. `most` is the
-    largest number of flows, or None for all.
+    `source` are the arguments of the command for the shell: results or scenarios, and variations.
+    `most` is the largest number of flows, or None for all.
     """
     files.write_text(file, render(runs, source=source, most=most))
 
@@ -72,6 +72,7 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
         "runs": heads,
         "pairs": pairs,
         "network": _network(runs, heads, blocks),
+        "noNetwork": _no_network(runs),
     }
     blocks["head"] = sheet.as_json(head)
     return sheet.render("view.html", SCRIPTS, blocks, {"title": title})
@@ -80,9 +81,8 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
 def _network(
     runs: Sequence[Run], heads: list[dict[str, Any]], blocks: dict[str, str]
 ) -> dict[str, Any] | None:
-    """Add the blocks of links; return the nodes, or None if the runs' networks differ or lack."""
-    names = [[link["name"] for link in run.result.summary["links"]] for run in runs]
-    if not names[0] or any(other != names[0] for other in names):
+    """Add the blocks of links; return the nodes, or None if there is no common network."""
+    if _no_network(runs):
         return None
     nodes = network_blocks.nodes(runs[0].result)
     for index, run in enumerate(runs):
@@ -90,6 +90,14 @@ def _network(
         heads[index]["widths"], made = network_blocks.series(run.result, str(index), most_bytes)
         blocks |= {f"links{index}": network_blocks.links(run.result, nodes["names"]), **made}
     return nodes
+
+
+def _no_network(runs: Sequence[Run]) -> str:
+    """Return why the page has no panels of the network; empty if it has them."""
+    names = [[link["name"] for link in run.result.summary["links"]] for run in runs]
+    if any(other != names[0] for other in names):
+        return "The runs have different networks, so links and times cannot be compared here."
+    return "" if names[0] else "The result has no counters of links."
 
 
 def _title(runs: Sequence[Run]) -> str:
@@ -101,8 +109,9 @@ def _title(runs: Sequence[Run]) -> str:
 def _transport(run: Run) -> str:
     """Return the name of a run's transport, or of its ideal."""
     scenario = run.result.summary["scenario"]
-    is_packet = scenario["model"] == "packet"
-    return str(scenario["transport"]["kind"] if is_packet else scenario["model"])
+    model = scenario["model"]
+    part = scenario["transport"] if model == "packet" else model
+    return str(part["kind"] if isinstance(part, Mapping) else part)
 
 
 def _samples(
@@ -125,6 +134,7 @@ def _run(run: Run) -> dict[str, Any]:
         "name": str(run.labels[SCHEME]),
         "counts": _counts(run),
         "hasBreakdown": breakdown.are_kept(result),
+        "refusal": "" if breakdown.are_kept(result) else recording.refusal(scenario),
         "hasPackets": not breakdown.is_ideal(result),
         "payload": parse_size(scenario["packet"]["payload"]) if "packet" in scenario else 0,
         "groups": flow_blocks.groups(result),

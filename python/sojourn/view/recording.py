@@ -1,18 +1,25 @@
 """Runs of a page: results that are read, and scenarios that are run with recordings."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sojourn._core import SOURCE_HASH, ScenarioError
 from sojourn.base.errors import FileError
-from sojourn.runs.results import SUMMARY, Result, Run
+from sojourn.runs.results import SUMMARY, Result, Run, flow_table
 from sojourn.runs.runner import run_many
-from sojourn.scenario import overrides, reading
+from sojourn.scenario import encoding, overrides, reading
 from sojourn.view import recordings
 from sojourn.view.flow_blocks import SCHEME
 
 MOST_RUNS = 2
+
+FEW_FLOWS = 100
+"""Flows of a run of which all are candidates for recordings."""
+
+MOST_LISTED, MOST_LONG_LIVED = 10_000, 8
+"""Flows of a workload that is searched for long-lived ones, and how many of these are recorded."""
 
 
 def load(
@@ -21,7 +28,7 @@ def load(
     """Return one run or two, with the label `scheme`.
 
     A folder of `sojourn run --out` is read; if it lacks the recordings of `flows`, its scenario is
-    run again. A scenario file is run with FCT breakdown and recordings, or read from the cache.
+    run again. A scenario file is run as `recorded` returns it, or read from the cache.
     `options` are those of `run_many`.
     """
     variations = overrides.parse_variations(vary)
@@ -57,11 +64,47 @@ def _scenarios(path: Path, variations: Mapping[str, Any]) -> list[tuple[str, dic
 
 
 def recorded(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[str, Any]:
-    """Return a scenario with FCT breakdown and recordings, among them those of `flows`."""
+    """Return a scenario with FCT breakdown and recordings, among them those of `flows`.
+
+    Of few flows all are candidates, and the first long-lived ones are recorded. A scenario that
+    cannot have a breakdown is returned as it is, unless `flows` has some.
+    """
     own = scenario.get("record")
     record = dict(own) if isinstance(own, Mapping) else {}
     record["flows"] = [*record.get("flows", []), *flows]
-    return {**scenario, "account": True, "record": record}
+    full = {**scenario, "account": True, "record": record}
+    try:
+        count = json.loads(encoding.Prepared(full).core.estimate())["flows"]
+    except ScenarioError as error:
+        return dict(scenario) if _is_refusal(error) and not flows else full
+    if count <= FEW_FLOWS:
+        record.setdefault("share", 1.0)
+    if count <= MOST_LISTED:
+        named = set(record["flows"])
+        record["flows"] += [flow for flow in _long_lived(scenario) if flow not in named]
+    return full
+
+
+def refusal(scenario: Mapping[str, Any]) -> str:
+    """Return why a scenario cannot have an FCT breakdown; empty if it can."""
+    try:
+        encoding.Prepared({**scenario, "account": True})
+    except ScenarioError as error:
+        return str(error).rpartition(": ")[2] if _is_refusal(error) else ""
+    return ""
+
+
+def _is_refusal(error: ScenarioError) -> bool:
+    return str(error).startswith("account:")
+
+
+def _long_lived(scenario: Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the first long-lived flows; none if flows follow others."""
+    try:
+        table = flow_table(encoding.trace(dict(scenario)))
+    except ScenarioError:
+        return []
+    return table.filter(outcome="long_lived")["flow"].head(MOST_LONG_LIVED).to_list()
 
 
 def _read(folder: Path, flows: Sequence[int], options: Mapping[str, Any]) -> Result:

@@ -54,7 +54,7 @@ function addBreakdown(parent, head, run, cloud, table) {
   note.textContent = run.hasBreakdown
     ? "Mean slowdown of finished flows, divided by what they waited for; dashed: the ideal FCT."
     : "Mean slowdown of finished flows; dashed: the ideal FCT. " +
-      "sojourn view SCENARIO divides it by cause.";
+      (run.refusal ? `It has no FCT breakdown: ${run.refusal}.` : "sojourn view SCENARIO divides it by cause.");
 
   function fillBars() {
     /** @type {Group[]} */

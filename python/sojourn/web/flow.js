@@ -185,7 +185,7 @@ function addBar(parent, head, table, index, flow, prefix) {
     addSegments(track, parts, 1, (part) => `${part.label}: ${percent(part.value)}\n${part.meaning}`);
     parent.append(track, element("p", {}, `${prefix}${texts.join(", ")}`));
   }
-  if (!head.runs[index].hasPackets) return;
+  if (!head.runs[index].hasPackets || head.runs[index].refusal) return;
   const command = `sojourn view ${head.source} --flow ${flow}`;
   const line = element(
     "p",

@@ -68,7 +68,7 @@ function addLanes(parent, head, runs, busiest) {
     const drag = "Drag over a time to colour the network by it";
     note.textContent = kinds.length
       ? `Link ${link}. ${drag}.`
-      : head.runs.some((/** @type {any} */ run) => run.hasPackets)
+      : head.runs.some((/** @type {any} */ run) => run.hasPackets && !run.refusal)
         ? "Series of links were not recorded; sojourn view SCENARIO records them."
         : "";
   }
