@@ -245,7 +245,9 @@ function addFlows(parent, head, cloud, colours, medians) {
   function openRecorded(step) {
     if (!ringed.length) return;
     const at = ringed.findIndex((row) => cloud.flow[row] === chosen.flow);
-    const row = ringed[(at + step + ringed.length) % ringed.length];
+    // Without an open recorded flow, the first one is next, and the last one is previous.
+    const from = at < 0 && step < 0 ? 0 : at;
+    const row = ringed[(from + step + ringed.length) % ringed.length];
     choose({ flow: cloud.flow[row] });
     frame.showMark(row, true);
   }

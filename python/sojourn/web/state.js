@@ -43,14 +43,16 @@ function choose(changed) {
  */
 function chooseFromAddress(flow) {
   const address = readAddress();
-  const numbers = (/** @type {string} */ name, /** @type {string} */ separator) =>
-    (address.get(name) ?? "").split(separator).map((text) => (text === "" ? NaN : Number(text)));
-  const [left, right, low, high] = numbers("box", ",");
+  const [left, right, low, high] = (address.get("box") ?? "")
+    .split(",")
+    .map((text) => (text === "" ? NaN : Number(text)));
   /** @type {Box} */
   const box = {};
   if (left <= right) box.x = [left, right];
   if (low <= high) box.y = [low, high];
-  const [begin, end] = numbers("t", "-");
+  // A time may have a negative exponent: 5e-7-0.0001.
+  const [, begin, end] = (/^(.*\d)-(\d.*)$/.exec(address.get("t")?.replaceAll("e-", "e−") ?? "") ?? [])
+    .map((text) => Number(text.replaceAll("−", "-")));
   const number = Number(address.get("flow") ?? NaN);
   choose({
     flow: Number.isInteger(number) ? number : flow,

@@ -15,7 +15,12 @@ function addHead() {
       buttons,
     ),
   );
-  pageButtons(buttons, [["n p", "next, previous recorded flow"]]);
+  pageButtons(buttons, [
+    ["Enter, click", "open the flow; in the network, choose the link"],
+    ["drag", "select flows, or a time; in the panel of a flow, zoom in"],
+    ["[ ]", "begin, end of the selection at the point"],
+    ["n p", "next, previous recorded flow, in the panel of flows"],
+  ]);
   if (head.sentence) {
     const [answer, ...reasons] = head.sentence.split("; ");
     content.append(
@@ -55,6 +60,7 @@ if (head.network) {
   addLanes(panels, head, runs, network.busiest);
 }
 chooseFromAddress(firstFlow());
+addEventListener("hashchange", () => chooseFromAddress(chosen.flow));
 
 /** Adds the panels of all flows: of one run, of the same flows in two runs, or of two runs. */
 function addAllFlows() {
