@@ -69,6 +69,15 @@ def test_a_flow_without_recording_is_run_again(capsys: pytest.CaptureFixture[str
     assert "was written by another version of Sojourn" in capsys.readouterr().err
 
 
+def test_the_page_repeats_the_arguments_of_its_command() -> None:
+    name = Path("my lab.toml")
+    name.write_text(LAB, encoding="utf-8")
+    vary = "transport=dctcp,tcp"
+    assert cli.invoke(["view", str(name), "--vary", vary, "--no-open", "--out", "page.html"]) == 0
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert f"'my lab.toml' --vary {vary}" in text.replace("\\u0027", "'")
+
+
 def test_runs_without_finished_flows_have_a_page() -> None:
     Path("none.toml").write_text(f'time_limit = "1 ps"\n{LAB}', encoding="utf-8")
     for _ in ("run", "read from the cache"):

@@ -1,6 +1,7 @@
 """`sojourn view`: a page of one run or two in the browser."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -63,7 +64,8 @@ def view(
     with prefix_errors(*paths):
         runs = recording.load(paths, vary or [], flow or [], options)
         file.parent.mkdir(parents=True, exist_ok=True)
-        page.write(runs, file, source=" ".join(map(str, paths)), most=largest)
+        source = [*map(str, paths), *(word for text in vary or [] for word in ("--vary", text))]
+        page.write(runs, file, source=shlex.join(source), most=largest)
     print(f"written to {file}")
     if not no_open and _has_display():
         typer.launch(file.absolute().as_uri())

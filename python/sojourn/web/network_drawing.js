@@ -20,7 +20,9 @@ function svg(tag, attributes) {
  * @param {{tip: (link: number) => string, open: (link: number) => void, order: () => number[]}} actions
  */
 function drawNetwork(network, links, { tip, open, order }) {
-  const { names, isSwitch, x, y } = network;
+  const { names, x, y } = network;
+  // Hosts that are joined directly are drawn as switches are.
+  const isSwitch = network.isSwitch.some(Boolean) ? network.isSwitch : names.map(() => 1);
   const between = [...links.names.keys()].filter(
     (link) => isSwitch[links.from[link]] && isSwitch[links.to[link]],
   );

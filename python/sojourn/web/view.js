@@ -58,7 +58,7 @@ if (head.network) {
   const runs = await Promise.all(head.runs.map(readNetwork));
   const network = addNetwork(panels, head, runs);
   addLanes(panels, head, runs, network.busiest);
-}
+} else panels.append(element("p", { class: "card wide soft" }, head.noNetwork));
 chooseFromAddress(firstFlow());
 addEventListener("hashchange", () => chooseFromAddress(chosen.flow));
 
@@ -112,7 +112,7 @@ async function readNetwork(run, index) {
   return { links: linksOf(head.network, totals), totals, series, fine };
 }
 
-/** Returns the flow that is open first: of the recorded flows, or else of all, the slowest. */
+/** Returns the flow that is open first: of those that all runs recorded, or else one, the slowest. */
 function firstFlow() {
   const rows = Array.from(cloud.flow, (_, row) => row);
   const inAll = rows.filter((row) => recorded.every((numbers) => numbers.has(cloud.flow[row])));
@@ -122,4 +122,4 @@ function firstFlow() {
 }
 
 // Tests read what is shown.
-Object.assign(window, { shown: { head, tables, cloud, chosen, choose, flowsFrame } });
+Object.assign(window, { shown: { head, tables, cloud, chosen, choose, flowsFrame, frames: frameGroups } });

@@ -1,0 +1,315 @@
+"""Panels of the page of a run: what they state of single flows, links and times."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sojourn.runs.results import Run
+from sojourn.runs.runner import run_many
+from sojourn.view import page, recording
+
+Opener = Callable[..., Any]
+
+RATES = {"name": "rates", "text": "time_s,rate_bps\n0,40e6\n0.8,10e6\n1.2,0\n1.4,20e6\n"}
+PARETO = {"kind": "pareto", "mean": "50 KB", "shape": 1.3}
+DUMBBELL = {"kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "1 Gbps"}
+POISSON = {"kind": "poisson", "load": 0.7, "flows": 60, "sizes": PARETO}
+PLAIN: dict[str, Any] = {"transport": "dctcp", "topology": DUMBBELL, "workload": POISSON}
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "rates": {
+        "transport": "cubic",
+        "time_limit": "1.9 s",
+        "topology": {"kind": "link", "delay": "5 ms", "rate_trace": RATES},
+        "workload": {"kind": "long_lived", "flows": 1},
+    },
+    "losses": {
+        "transport": "tcp",
+        "environment": "internet",
+        "topology": {
+            "kind": "link",
+            "rate": "10 Mbps",
+            "delay": "5 ms",
+            "loss": 0.3,
+            "ack_loss": 0.3,
+        },
+        "workload": {
+            "kind": "flows",
+            "flows": [
+                {"source": 0, "target": 1, "size": "2000 B", "start": f"{start} s"}
+                for start in range(12)
+            ],
+        },
+    },
+    "plain": PLAIN,
+    "another seed": PLAIN | {"seed": 2},
+    "another network": PLAIN | {"topology": {"kind": "star", "hosts": 5}},
+    "unfinished": PLAIN
+    | {
+        "time_limit": "5 ms",
+        "workload": POISSON
+        | {"load": 2, "allow_overload": True, "sizes": {"kind": "fixed", "size": "200 KB"}},
+    },
+    "terminated": {
+        "transport": "pdq",
+        "topology": {"kind": "star", "hosts": 12, "rate": "1 Gbps"},
+        "workload": POISSON
+        | {"load": 0.9, "flows": 100, "deadlines": {"mean": "1 ms", "minimum_slowdown": 1}},
+    },
+}
+
+PAGES = {
+    **{name: [name] for name in SCENARIOS},
+    "seeds": ["plain", "another seed"],
+    "networks": ["plain", "another network"],
+}
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Run]:
+    scenarios = {name: recording.recorded(one, []) for name, one in SCENARIOS.items()}
+    plain = {"without breakdown": PLAIN, "ideal": PLAIN | {"model": {"kind": "omniscient"}}}
+    results = run_many([*scenarios.values(), *plain.values()])
+    names = (*scenarios, *plain)
+    return {
+        name: Run({"scheme": name}, result) for name, result in zip(names, results, strict=True)
+    }
+
+
+@pytest.fixture
+def opened(runs: Mapping[str, Run], tmp_path: Path, open_page: Opener) -> Callable[..., Any]:
+    """Return a function that opens the page of runs."""
+
+    def opened(name: str, fragment: str = "", source: str = "lab.toml", **options: Any) -> Any:
+        file = tmp_path / "page.html"
+        page.write([runs[one] for one in PAGES.get(name, [name])], file, source=source)
+        shown = open_page(file, fragment, **options)
+        shown.wait_until("typeof shown === 'object'")
+        return shown
+
+    return opened
+
+
+def plots_of(shown: Any, flow: int) -> None:
+    """Wait for the plots of a flow."""
+    shown.wait_until(f"(shown.frames.get('flow{flow}')?.size ?? 0) > 0")
+
+
+def texts(shown: Any, flow: int, plot: int = 0) -> list[str]:
+    """Return the tips of a plot of a flow."""
+    plots_of(shown, flow)
+    frame = f"[...shown.frames.get('flow{flow}')][{plot}]"
+    tips: list[str] = shown(
+        f"Array.from({frame}.options.marks.x, (_, i) => {frame}.options.marks.text(i))"
+    )
+    return tips
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
+def test_a_page_is_silent_offline_and_accessible(
+    opened: Callable[..., Any], name: str, width: int, theme: str
+) -> None:
+    opened(name, width=width, theme=theme).check()
+
+
+def test_utilisation_over_time_is_by_the_capacity_of_that_time(
+    opened: Callable[..., Any], runs: Mapping[str, Run]
+) -> None:
+    result = runs["rates"].result
+    (link,) = (one for one in result.summary["links"] if one["name"] == "left->right")
+    end = result.summary["simulated_s"]
+    shown = opened("rates", f"#t=0-{end}")
+    note = shown("document.querySelector('[aria-label=Network] p').textContent")
+    assert f"left->right, {100 * link['utilisation']:.3g} %" in note
+    # The queue is never empty from 0.9 s on, except while the link is down.
+    frame = "[...shown.frames.get('run')].find(({ options }) => options.label.includes('util'))"
+    times, shares = shown(f"[[...{frame}.options.marks.x], [...{frame}.options.marks.y]]")
+    width = times[1]
+    busy, down = [], []
+    for time, share in zip(times, shares, strict=True):
+        if 0.9 < time < 1.2 - width or time > 1.5:
+            busy.append(share)
+        if 1.2 < time < 1.4 - width:
+            down.append(share)
+    # Bins are as long as a few packets.
+    assert busy == [pytest.approx(1, abs=0.25)] * len(busy)
+    assert sum(busy) / len(busy) == pytest.approx(1, abs=0.02)
+    assert set(down) == {0}
+    assert times[-1] < end <= times[-1] + 1.0001 * width
+    shown("shown.choose({ time: [0.9, 1.1] })")
+    note = shown("document.querySelector('[aria-label=Network] p').textContent")
+    assert float(note.rpartition(", ")[2].removesuffix(" %")) > 95
+
+
+def test_lines_and_gauges_extend_to_the_end_of_the_run(opened: Callable[..., Any]) -> None:
+    shown = opened("rates")
+    plots_of(shown, 0)
+    drawn = """(frame, share) => {
+      const { chart } = frame;
+      const { left, top, width, height } = chart.bbox;
+      const end = frame.range.x[1] / 1.01;
+      const x = frame.options.together === 'run' ? frame.range.x[1] * share : end * share;
+      const across = left + (width * x) / frame.range.x[1];
+      const { data } = chart.ctx.getImageData(Math.round(across), top, 1, height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const distances = [0, 114, 178].map((value, side) => Math.abs(data[at + side] - value));
+        if (Math.max(...distances) < 60) count += 1;
+      }
+      return count > 0;
+    }"""
+    for group in ("run", "flow0"):
+        lanes = f"[...shown.frames.get('{group}')].slice({0 if group == 'run' else 1})"
+        assert shown(f"{lanes}.map((frame) => ({drawn})(frame, 0.995))") == [True] * shown(
+            f"{lanes}.length"
+        )
+
+
+def test_unfinished_flows_have_a_lower_bound_and_terminated_ones_a_name(
+    opened: Callable[..., Any], runs: Mapping[str, Run]
+) -> None:
+    result = runs["unfinished"].result
+    flow, start = result.flows.filter(outcome="unfinished").select("flow", "start_s").row(0)
+    bound = f"≥ {1e3 * (result.summary['simulated_s'] - start):.3g} ms"
+    shown = opened("unfinished", f"#flow={flow}")
+    shown.wait_until("document.querySelector('.wide p').textContent.includes('unfinished')")
+    assert bound in shown("document.querySelector('.wide p').textContent")
+    rows = "[...document.querySelector('[aria-label=\"FCT breakdown\"]').querySelectorAll('tr')]"
+    assert any(bound in row for row in shown(f"{rows}.map((row) => row.textContent)"))
+    tips = shown("[...shown.cloud.flow.keys()].map((row) => shown.cloud.text(row))")
+    assert any(f"unfinished, FCT {bound}" in tip for tip in tips)
+
+    flows = runs["terminated"].result.flows.filter(outcome="terminated")
+    shown = opened("terminated", f"#flow={flows['flow'][0]}")
+    assert "terminated" in shown("document.querySelector('.legend').textContent")
+    tips = shown("[...shown.cloud.flow.keys()].map((row) => shown.cloud.text(row))")
+    assert sum("terminated" in tip for tip in tips) == flows.height
+    shown.wait_until("document.querySelector('.wide p').textContent.includes('; terminated')")
+
+
+def test_different_flows_of_one_number_have_their_own_facts_and_paths(
+    opened: Callable[..., Any], runs: Mapping[str, Run]
+) -> None:
+    shown = opened("seeds")
+    flow = shown("shown.chosen.flow")
+    recorded = shown("shown.head.runs.map(({ recorded }) => recorded.map((entry) => entry.flow))")
+    assert all(flow in flows for flows in recorded)
+    plots_of(shown, flow)
+    facts = shown("document.querySelector('.wide').innerText")
+    for name in PAGES["seeds"]:
+        row = runs[name].result.flows.filter(flow=flow).row(0, named=True)
+        hosts = f"host {row['source']} → host {row['target']}"
+        (line,) = (
+            line for line in facts.splitlines() if line.startswith(f"{name}: ") and ";" in line
+        )
+        assert hosts in line
+        assert f"FCT {1e3 * row['fct_s']:.3g} ms" in line or "µs" in line
+    assert "plain: Path:" in facts
+    assert "another seed: Path:" in facts
+
+
+def test_different_networks_are_named_as_the_reason_for_missing_panels(
+    opened: Callable[..., Any],
+) -> None:
+    text = opened("networks")("document.body.innerText")
+    assert "The runs have different networks" in text
+
+
+def test_lost_packets_of_every_kind_are_shown(
+    opened: Callable[..., Any], runs: Mapping[str, Run]
+) -> None:
+    packets = runs["losses"].result.packets
+    lost = packets.filter(pl.col("lost_ps").is_not_null())
+    for kind, name in {"syn": "SYN", "ack": "ACK"}.items():
+        flow = lost.filter(kind=kind)["flow"][0]
+        tips = texts(opened("losses", f"#flow={flow}"), flow)
+        assert any(tip.startswith(name) and ", lost " in tip for tip in tips)
+
+
+def test_the_last_segment_is_as_short_as_the_flow(opened: Callable[..., Any]) -> None:
+    shown = opened("losses", "#flow=0")
+    plots_of(shown, 0)
+    top = shown("[...shown.frames.get('flow0')][0].range.y[1]")
+    assert top == pytest.approx(1.04 * 2000)
+
+
+def test_no_colour_of_the_panels_stands_for_two_things(opened: Callable[..., Any]) -> None:
+    for theme in ("light", "dark"):
+        shown = opened("plain", theme=theme)
+        colours = shown(
+            "shown.cloud.causes.map(({ colour }) => { const mark = document.createElement('i');"
+            " mark.style.color = colour.startsWith('--') ? `var(${colour})` :"
+            " `var(--c${colour.slice(1).toLowerCase()}, ${colour})`; document.body.append(mark);"
+            " const { color } = getComputedStyle(mark); mark.remove(); return color; })"
+        )
+        assert len(set(colours)) == len(colours)
+        plots_of(shown, shown("shown.chosen.flow"))
+        legends = shown(
+            "[...document.querySelectorAll('.wide .names')].map((names) =>"
+            " [...names.querySelectorAll('.swatch')].map("
+            "(mark) => mark.className + mark.style.cssText))"
+        )
+        assert len(legends) >= 2
+        assert all(len(set(marks)) == len(marks) for marks in legends)
+
+
+def test_two_joined_hosts_are_drawn(opened: Callable[..., Any]) -> None:
+    shown = opened("rates")
+    assert shown("document.querySelectorAll('.network line').length") == 2
+    # Playwright takes a level line, which has no height, for invisible.
+    shown.page.locator(".network line").first.click(force=True)
+    assert shown("shown.chosen.link") == "left->right"
+
+
+def test_the_command_that_records_a_flow_is_complete(opened: Callable[..., Any]) -> None:
+    source = "'my lab.toml' --vary transport=dctcp,tcp"
+    shown = opened("without breakdown", "#flow=3", source=source)
+    shown.wait_until("document.querySelector('.wide code') !== null")
+    code = shown("document.querySelector('.wide code').textContent")
+    assert code == f"sojourn view {source} --flow 3"
+    assert "main cause" not in shown("document.body.innerText")
+
+
+def test_the_address_is_followed_and_has_short_times(opened: Callable[..., Any]) -> None:
+    shown = opened("plain", "#t=5e-7-0.0001")
+    assert shown("shown.chosen.time") == [5e-7, 1e-4]
+    shown("location.hash = '#flow=5&t=0.001-0.002'")
+    shown.wait_until("shown.chosen.flow === 5")
+    assert shown("shown.chosen.time") == [0.001, 0.002]
+
+
+def test_keys_are_listed_and_p_begins_with_the_last_recorded_flow(
+    opened: Callable[..., Any],
+) -> None:
+    shown = opened("plain")
+    keys = shown("[...document.querySelectorAll('dialog dt')].map((key) => key.textContent)")
+    assert {"Enter, click", "[ ]", "Esc", "n p"} <= set(keys)
+    recorded = shown("[...shown.cloud.flow].filter((_, row) => shown.cloud.isRecorded(row))")
+    shown("shown.choose({ flow: -1 })")
+    plot = shown.page.locator(".plot").first
+    plot.focus()
+    plot.press("p")
+    assert shown("shown.chosen.flow") == recorded[-1]
+
+
+def test_names_are_printed_though_they_are_buttons(opened: Callable[..., Any]) -> None:
+    shown = opened("plain")
+    shown.page.emulate_media(media="print")
+    assert shown.page.get_by_role("button", name="left->right", exact=True).first.is_visible()
+    assert not shown.page.get_by_role("button", name="keys").is_visible()
+
+
+def test_an_ideal_with_parameters_has_its_name(opened: Callable[..., Any]) -> None:
+    assert opened("ideal")("shown.head.runs[0].name") == "omniscient"
+
+
+def test_a_long_table_scrolls(opened: Callable[..., Any]) -> None:
+    shown = opened("rates")
+    plots_of(shown, 0)
+    shown.page.locator(".wide").get_by_role("button", name="table").first.click()
+    assert shown("document.querySelector('.wide .scroll').clientHeight") < 600
+    assert shown("document.querySelectorAll('.wide td').length") > 1000
