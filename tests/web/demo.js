@@ -50,4 +50,4 @@ legend(find("#content"), entries, (set) => {
 find("#content").prepend(element("h1", {}, "Demo"));
 pageButtons(find("#content"));
 Object.assign(window, { frames, opened, number, bytes, seconds, logTicks });
-Object.assign(window, { readAddress, writeAddress, Frame });
+Object.assign(window, { readAddress, writeAddress, Frame, boxesLayer });

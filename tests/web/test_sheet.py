@@ -242,3 +242,25 @@ def test_names_of_ticks_do_not_overlap(demo: Path, open_page: Callable[..., Any]
     for low, high in ((1, 2.2), (3e6, 7e6), (0.98, 1.05)):
         places = shown.page.evaluate(ticks, [None, [low, high], "log"])["places"]
         assert 2 <= len(places) <= 15
+
+
+def test_small_boxes_have_the_least_size(demo: Path, open_page: Callable[..., Any]) -> None:
+    shown = open_page(demo)
+    shown.wait_until("typeof frames === 'object'")
+    count = """async (least) => {
+      const sides = { left: [0.5], right: [0.5], bottom: [0.5], top: [0.5] };
+      const box = { ...sides, colour: "#ff0000", least };
+      const frame = new Frame(document.querySelector("#content"), {
+        label: "box", height: 200, layers: () => [boxesLayer(box)],
+        x: { name: "", range: [0, 1] }, y: { name: "", range: [0, 1] },
+      });
+      await new Promise((done) => setTimeout(done, 100));
+      const { ctx, bbox } = frame.chart;
+      const { data } = ctx.getImageData(bbox.left, bbox.top, bbox.width, bbox.height);
+      let ink = 0;
+      for (let at = 0; at < data.length; at += 4)
+        if (data[at] - data[at + 1] > 0) ink += (data[at] - data[at + 1]) / 255;
+      return ink;
+    }"""
+    assert shown.page.evaluate(count, 0) == 0
+    assert shown.page.evaluate(count, 3) == pytest.approx(9, rel=0.1)

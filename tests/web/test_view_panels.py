@@ -44,6 +44,15 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             ],
         },
     },
+    "calls": PLAIN
+    | {
+        "workload": {
+            "kind": "rpc",
+            "request": {"kind": "fixed", "size": "500 B"},
+            "response": {"kind": "fixed", "size": "30 KB"},
+            "pattern": {"outstanding": 1, "calls": 5, "connections": 1},
+        }
+    },
     "plain": PLAIN,
     "another seed": PLAIN | {"seed": 2},
     "another network": PLAIN | {"topology": {"kind": "star", "hosts": 5}},
@@ -235,6 +244,14 @@ def test_the_last_segment_is_as_short_as_the_flow(opened: Callable[..., Any]) ->
     plots_of(shown, 0)
     top = shown("[...shown.frames.get('flow0')][0].range.y[1]")
     assert top == pytest.approx(1.04 * 2000)
+
+
+def test_a_persistent_connection_is_the_reason_for_missing_packets(
+    opened: Callable[..., Any],
+) -> None:
+    shown = opened("calls")
+    plots_of(shown, shown("shown.chosen.flow"))
+    assert "on a persistent connection" in shown("document.querySelector('.wide p').textContent")
 
 
 def test_no_colour_of_the_panels_stands_for_two_things(opened: Callable[..., Any]) -> None:
