@@ -40,7 +40,12 @@ function recordingFrames(parent, head, recording, span, prefix) {
       together: `flow${entry.flow}`,
       left: LEFT,
       direction: "x",
-      x: { name: "time since the start of the flow", range: [0, span * 1.01 || 1], format: seconds },
+      x: {
+        name: "time since the start of the flow",
+        // Room for what was sent at the start.
+        range: [-0.005 * span, span * 1.01 || 1],
+        format: seconds,
+      },
       height: height + (isLast ? 24 : 0),
       layers: () => [...layers, ...rules],
       hasAxisBelow: isLast,
@@ -168,7 +173,7 @@ function packetPlot(table, { entry, payload }, prefix) {
 const nameOfKind = (kind) =>
   ({ syn: "SYN", syn_ack: "SYN-ACK", ack: "ACK", nack: "NACK", cnp: "CNP", fin: "FIN", data: "segment" })[
     kind
-  ] ?? kind.replaceAll("_", " ");
+  ] ?? kind.replace("_ack", " ACK").replaceAll("_", " ");
 
 /** @param {number} time in nanoseconds, or NaN */
 const atTime = (time) => (Number.isFinite(time) ? seconds(time * NS) : "");
