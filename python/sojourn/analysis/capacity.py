@@ -29,8 +29,8 @@ def traced_links(scenario: Mapping[str, Any]) -> dict[str, Carried]:
 
 def carried(text: str) -> Carried:
     """Return what a trace carries, in either file format of `rate_trace`."""
-    said = (line.strip() for line in text.splitlines())
-    lines = [line for line in said if line and not line.startswith("#")]
+    stripped = (line.strip() for line in text.splitlines())
+    lines = [line for line in stripped if line and not line.startswith("#")]
     return _opportunities(lines) if lines[0].isdecimal() else _table(lines)
 
 
