@@ -12,7 +12,9 @@ from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
 from sojourn.runs import answers
+from sojourn.show.console import console
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
+from sojourn.show.result import result_tables
 
 SAMPLE = {"kind": "sample", "hosts": 64, "samples": 2}
 
@@ -235,3 +237,19 @@ def test_samples_have_valid_seeds_under_the_largest_seed(fidelity: Any) -> None:
 def test_an_ideal_has_no_samples() -> None:
     with pytest.raises(ScenarioError, match="not for the ideal max_min"):
         sojourn.run(FOLDABLE | {"fidelity": "sample", "model": "max_min"})
+
+
+@pytest.mark.parametrize(
+    ("workload", "long_lived"),
+    [({"kind": "long_lived"}, 128), (FOLDABLE["workload"] | {"load": 1e-4, "flows": 1}, 0)],
+    ids=["long-lived", "warm-up"],
+)
+def test_samples_without_a_timed_flow_have_an_answer(workload: Any, long_lived: int) -> None:
+    changes = {"workload": workload, "warm_up": "50 us", "time_limit": "100 us"}
+    answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE})
+    assert answer.summary["counts"]["long_lived"] == long_lived
+    for rows in answer.summary["fidelity"]["p99"].values():
+        assert [(row["flows"], row["p99"]) for row in rows] == [(0, None)] * 4
+    with console.capture() as capture:
+        console.print(result_tables(answer))
+    assert ("Jain index" in capture.get()) == bool(long_lived)

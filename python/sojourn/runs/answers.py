@@ -184,7 +184,8 @@ def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
     # The numbers of most workloads have this order: to see that is fast.
     if sample or not timed["start_s"].is_sorted():
         timed = timed.sort("start_s", maintain_order=True)
-    samples = timed.partition_by(SAMPLE, maintain_order=True) if sample else [timed]
+    # Without rows there are no parts.
+    samples = (timed.partition_by(SAMPLE, maintain_order=True) if sample else []) or [timed]
     return {
         column: p99_rows([_bounded(part, column, summary) for part in samples])
         for column in ("fct_s", "slowdown")
