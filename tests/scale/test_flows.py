@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -11,6 +12,7 @@ from sojourn.analysis.paired import ratios
 from sojourn.analysis.rpc import latency
 from sojourn.compare.comparison import compare
 from sojourn.compare.tables import counter_tables
+from sojourn.runs import answers
 from sojourn.runs.answers import OF_PACKETS
 from sojourn.scale.sample import sprays
 from sojourn.scenario.encoding import parts, schema
@@ -98,6 +100,33 @@ def test_unfinished_flows_without_a_number_of_timeouts_are_listed() -> None:
 def test_a_run_in_which_no_flow_ends_has_an_answer(limit: str, flows: int) -> None:
     answer = sojourn.run(SCENARIO | {"time_limit": limit, "fidelity": FLOWS})
     assert answer.summary["counts"]["unfinished"] == answer.flows.height == flows
+
+
+def test_flows_that_would_end_after_the_limit_are_unfinished() -> None:
+    limit_s = 400e-6
+    answer = sojourn.run(SCENARIO | {"time_limit": "400 us", "fidelity": FLOWS})
+    is_done = pl.col("outcome") == "finished"
+    done, left = answer.flows.filter(is_done), answer.flows.filter(~is_done)
+    assert (done["start_s"] + done["fct_s"] <= limit_s).all()
+    assert (done["delivered_bytes"] == done["size_bytes"]).all()
+    assert left["fct_s"].null_count() == left["slowdown"].null_count() == left.height
+    assert (left["delivered_bytes"] < left["size_bytes"]).all()
+    assert answer.summary["counts"]["unfinished"] == left.height > 0
+    assert answer.summary["simulated_s"] == limit_s
+
+
+def test_an_unfinished_flow_has_delivered_the_share_of_its_time() -> None:
+    columns = ("flow", "size_bytes", "start_s", "ideal_fct_s", "outcome", "delivered_bytes")
+    rows = [
+        *((number, 1000, start, 1.0, "finished", 1000) for number, start in enumerate((0, 6, 6))),
+        (3, 1000, 6.0, 1.0, "unfinished", 7),
+    ]
+    fluid = pl.DataFrame(rows, schema=columns, orient="row")
+    fluid = fluid.with_columns(pl.lit(None, pl.UInt32).alias(name) for name in OF_PACKETS)
+    flows = answers._predicted(fluid, np.array([10.0, 8.0, np.inf, np.inf]), limit_s=10.0)
+    assert flows["fct_s"].to_list() == [10, None, None, None]
+    assert flows["outcome"].to_list() == ["finished", *["unfinished"] * 3]
+    assert flows["delivered_bytes"].to_list() == [1000, 500, 0, 7]
 
 
 def test_the_answer_does_not_depend_on_threads() -> None:

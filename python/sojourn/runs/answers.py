@@ -225,13 +225,17 @@ class _Flows:
         ]
         seed = int(self._scenario.get("seed", 1))
         slowdowns, sparse = Law(pairs).predict(_fluid_flows(whole.flows, classes, bps), seed)
-        flows = _predicted(whole.flows, slowdowns)
+        complete = Prepared(self._scenario).complete()
+        limit_s = parse_time(complete["time_limit"])
+        last_s = _last_end(whole.flows, slowdowns)
+        flows = _predicted(whole.flows, slowdowns, limit_s)
         outcomes = dict(flows["outcome"].value_counts().iter_rows())
         summary = {
             **whole.summary,
             "warnings": _warnings([result.summary for result in (*packets, whole)]),
             "counts": {"flows": flows.height, **{name: outcomes.get(name, 0) for name in OUTCOMES}},
-            "scenario": Prepared(self._scenario).complete(),
+            "scenario": complete,
+            "simulated_s": max(whole.summary["simulated_s"], min(limit_s, last_s)),
             "fidelity": self._samples.summary()
             | {"sparse": sparse, "self_check": self_check(pairs, seed)},
             "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
@@ -269,15 +273,32 @@ def _learnt_flows(
     return _fluid_flows(both, classes, access_bps), slowdowns
 
 
-def _predicted(flows: pl.DataFrame, slowdowns: Floats) -> pl.DataFrame:
-    """Return flow records with these slowdowns; an infinite one is that of an unfinished flow."""
-    slowdown = pl.Series("slowdown", slowdowns)
-    is_done = slowdown.is_finite()
-    unknown = (pl.lit(None, flows.schema[name]).alias(name) for name in OF_PACKETS)
-    flows = flows.with_columns(slowdown.set(~is_done, None), *unknown)
-    is_lost = ~is_done & (pl.col("outcome") == "finished")
-    outcome = pl.when(is_lost).then(pl.lit("unfinished")).otherwise("outcome")
-    return flows.with_columns(fct_s=pl.col("slowdown") * pl.col("ideal_fct_s"), outcome=outcome)
+def _last_end(flows: pl.DataFrame, slowdowns: Floats) -> float:
+    """Return the last end of flows with these slowdowns, of those that end; 0 without any."""
+    ends = (flows["start_s"] + slowdowns * flows["ideal_fct_s"]).to_numpy()
+    return float(np.max(ends, initial=0.0, where=np.isfinite(ends)))
+
+
+def _predicted(flows: pl.DataFrame, slowdowns: Floats, limit_s: float) -> pl.DataFrame:
+    """Return flow records with these slowdowns; flows that end after the limit are unfinished.
+
+    Such a flow has delivered the share of its bytes that its time until the limit is of its FCT, an
+    infinite one if its slowdown is. One that is unfinished in the fluid keeps its delivered bytes.
+    """
+    fct = pl.Series("fct_s", slowdowns) * flows["ideal_fct_s"]
+    left = limit_s - flows["start_s"]
+    is_done = fct.is_finite() & (fct <= left)
+    is_lost = ~is_done & (flows["outcome"] == "finished")
+    share = (left / fct).fill_nan(0.0).clip(0.0, 1.0)
+    size, delivered = flows["size_bytes"], flows["delivered_bytes"]
+    part = pl.min_horizontal((share * size).floor().cast(delivered.dtype), size - 1)
+    columns = {
+        **{name: pl.lit(None, flows.schema[name]) for name in OF_PACKETS},
+        **{"fct_s": pl.when(is_done).then(fct), "slowdown": pl.when(is_done).then(slowdowns)},
+        "outcome": pl.when(is_lost).then(pl.lit("unfinished")).otherwise("outcome"),
+        "delivered_bytes": pl.when(is_lost).then(part).otherwise(delivered),
+    }
+    return flows.with_columns(**columns)
 
 
 def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
