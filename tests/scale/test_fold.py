@@ -1,5 +1,6 @@
 """Folded networks."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import sojourn
 from sojourn import ScenarioError
+from sojourn.analysis.fidelity import doubts
 from sojourn.runs.results import flow_table
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import trace
@@ -62,8 +64,51 @@ def test_a_fold_states_at_which_ports_two_links_meet() -> None:
 
     assert "2 instead of 8 racks share an uplink" in lines(CLOS, 64)
     assert "instead" not in lines(CLOS, 128)
-    assert "2 instead of 8 pods share the core switches" in lines(CLOS | {"cores": 2}, 128)
+    fast_core = CLOS | {"cores": 2, "core_rate": "400 Gbps"}
+    assert "2 instead of 8 pods share the core switches" in lines(fast_core, 128)
     assert "instead" not in lines({"kind": "leaf_spine", "leaves": 16}, 64)
+
+
+SLOW_CORE = {
+    **{"kind": "clos", "pods": 12, "edges_per_pod": 6, "hosts_per_edge": 16},
+    **{"aggregations_per_pod": 8, "cores": 8, "fabric_rate": "10 Gbps", "core_rate": "10 Gbps"},
+}
+"""Network whose core is the most loaded tier, and of which two pods have 192 hosts."""
+
+
+def test_a_fold_with_a_loaded_core_has_four_pods() -> None:
+    whole = scenario(SLOW_CORE, POISSON | {"load": 0.05})
+    folded = sojourn.fold(whole)
+    assert folded.units == "5 of 12 pods, 8 of 16 hosts in a rack"
+    assert (folded.kept, folded.enough) == (240, 0)
+    sizes = ("hosts_per_edge", "aggregations_per_pod", "cores")
+    assert [folded.scenario["topology"][name] for name in sizes] == [8, 4, 4]
+    for loads in folded.utilisations.values():
+        assert loads[1] == pytest.approx(loads[0])
+    # Whole racks, if these are few enough hosts.
+    assert sojourn.fold(whole, 400).units == "4 of 12 pods"
+    # A core that is far from being the bottleneck has no queues that pods could share.
+    fast = scenario(SLOW_CORE | {"core_rate": "100 Gbps"}, POISSON | {"load": 0.05})
+    assert sojourn.fold(fast).units == "2 of 12 pods"
+
+
+def test_too_few_pods_for_a_loaded_core_cause_a_warning_or_an_error() -> None:
+    # Racks with one uplink are not divided.
+    single = SLOW_CORE | {"aggregations_per_pod": 1, "cores": 1}
+    few = "2 of 12 pods share the core, which is the most loaded tier or nearly: .* keep 384 hosts"
+    for load, core_rate in ((0.002, "10 Gbps"), (0.02, "40 Gbps")):
+        whole = scenario(single | {"core_rate": core_rate}, POISSON | {"load": load})
+        folded = sojourn.fold(whole)
+        assert (folded.kept, folded.enough) == (192, 384)
+        assert re.match(few, doubts_of(whole)["pods"])
+        assert any(line.startswith("warning: 2 of 12 pods") for line in folded.lines())
+        assert sojourn.fold(whole, 384).enough == 0
+    with pytest.raises(ScenarioError, match=f"hosts: {few}"):
+        sojourn.fold(scenario(single, POISSON | {"load": 0.005}))
+
+
+def doubts_of(whole: dict[str, Any]) -> dict[str, str]:
+    return doubts(sojourn.run(whole | {"fidelity": "sample", "time_limit": "2 ms"}))
 
 
 @pytest.mark.parametrize(

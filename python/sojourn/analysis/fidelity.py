@@ -10,6 +10,7 @@ import polars as pl
 from sojourn.analysis import metrics
 from sojourn.base.units import format_time, parse_time
 from sojourn.runs.results import Result
+from sojourn.scale.fold import few_pods
 from sojourn.scale.law import SPARSE
 from sojourn.scenario.fidelity import PACKETS, SAMPLE
 
@@ -119,6 +120,8 @@ def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
             f"them ({100 * drawn:.0f} % with random ones), and folds draw them anew: use the "
             "fidelity `packets`",
         )
+    if enough := fidelity.get("enough", 0):
+        lines["pods"] = enough, few_pods(fidelity["units"], enough)
     if fidelity["fan_in"] and kept < NEAR_FAN_IN * fidelity["fan_in"]:
         lines["fan_in"] = (
             fidelity["fan_in"] / kept,

@@ -6,13 +6,13 @@ what it carried; only spines and cores have fewer ports. A folded scenario is an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse_time
-from sojourn.scale.network import FAT_TREE, Network, read_network
+from sojourn.scale.network import ENOUGH_PODS, FAT_TREE, Network, read_network
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import FIELD, RECORDS, Fidelity
@@ -32,6 +32,15 @@ LARGEST_ERROR_OF_TRACES = 0.1
 
 FEW = 2
 """Racks in a pod, or pods, with which overloads differ from those of more."""
+
+NEARLY_MOST_LOADED = 0.8
+"""Utilisation of the core, as a share of that of the most loaded tier, from which it needs the
+queues of the whole."""
+
+LARGEST_CORE_LOAD, SLOW_CORE = 0.3, 2.0
+"""Utilisation of the core, and its rate as a multiple of that of hosts, at which two pods are
+refused if the core is the most loaded tier: means were 10 % too low at the first with cores as fast
+as hosts, and 23 % at a load of 0.7 with the second."""
 
 FOLDING = ("poisson", "incast", "synchronised", "long_lived", "rpc", "storage", "trace", "mixed")
 """Workloads that fold; each is a method of `_Folding`."""
@@ -72,6 +81,8 @@ class Folded:
     """As `FoldedTrace.partners`; of several traces, those with the largest difference."""
     not_preserved: Sequence[str] = ()
     """Differences from the whole network in words."""
+    enough: int = 0
+    """Hosts of a fold with enough pods, if this one has too few for the queues of the core."""
 
     @property
     def share(self) -> float:
@@ -90,6 +101,7 @@ class Folded:
             f"{self.kept} of {self.hosts} hosts: {self.units}",
             *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
             *(f"not preserved: {line}" for line in self.not_preserved),
+            *([f"warning: {few_pods(self.units, self.enough)}"] if self.enough else []),
         ]
 
 
@@ -108,23 +120,79 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     whole = read_network(complete["topology"])
     if whole.hosts <= hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
-    workload = complete["workload"]
-    fan_in = _largest_fan_in(workload)
-    least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
     for name in OF_SINGLE_LINKS:
         if complete[name]:
             raise ScenarioError(
                 f"{name}: do not fold, as they concern single links; run the scenario with packets"
             )
     part = whole.folded(hosts)
+    fan_in = _largest_fan_in(complete["workload"])
+    _check_size(whole, part, hosts, fan_in)
+    if part.hosts == whole.hosts:
+        return Folded(given, whole.hosts, whole.hosts, "all", {})
+    folded = _folded(given, complete, whole, part, sample)
+    if not _needs_pods(whole, part, folded):
+        return folded
+    least = max(LEAST_HOSTS, 2 * fan_in)
+    enough = whole.folded_with_pods(least, max(hosts, part.hosts), is_divisible=folded.are_alike)
+    if enough:
+        return _folded(given, complete, whole, enough, sample)
+    number = whole.hosts_with_pods(least, is_divisible=folded.are_alike)
+    if _is_refused(whole, part, folded):
+        raise ScenarioError(f"hosts: {few_pods(folded.units, number)}")
+    return replace(folded, enough=number)
+
+
+def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
+    """Raise an error if the part is smaller than the smallest fold."""
+    least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
     if (kept := min(hosts, part.hosts)) < min(least, whole.hosts):
         racks = "" if kept == hosts else f", the whole racks of equal pods within {hosts}"
         raise ScenarioError(
             f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
             f"{LEAST_RACKS} racks, and twice the senders of an incast; not {kept}{racks}"
         )
-    if part.hosts == whole.hosts:
-        return Folded(given, whole.hosts, whole.hosts, "all", {})
+
+
+def _core_loads(whole: Network, folded: Folded) -> tuple[float, float]:
+    """Return the utilisation of the core and of the most loaded tier.
+
+    Flows without a load are as fast as hosts and go to all others.
+    """
+    loads = {tier: load for tier, (load, _) in folded.utilisations.items()}
+    loads = loads or whole.utilisations(whole.rates["access"], whole.uniform_shares())
+    return loads["core"], max(loads.values())
+
+
+def _needs_pods(whole: Network, part: Network, folded: Folded) -> bool:
+    """Return true if too few pods share a core that is (nearly) the most loaded tier."""
+    if not whole.aggregations or part.pods >= min(ENOUGH_PODS, whole.pods):
+        return False
+    core, most = _core_loads(whole, folded)
+    return core > 0 and core >= NEARLY_MOST_LOADED * most
+
+
+def _is_refused(whole: Network, part: Network, folded: Folded) -> bool:
+    """Return true if the queues of the core, which the part lacks, are most of the delays."""
+    core, most = _core_loads(whole, folded)
+    is_slow = whole.rates["core"] <= SLOW_CORE * whole.rates["access"]
+    return part.pods == FEW and is_slow and core == most >= LARGEST_CORE_LOAD
+
+
+def few_pods(units: str, enough: int) -> str:
+    """Return the doubt about a fold with too few pods; `enough` hosts have enough of them."""
+    return (
+        f"{units} share the core, which is the most loaded tier or nearly: its queues are too "
+        f"short, so that `sample` has too low slowdowns and `flows` too high ones; keep {enough} "
+        "hosts"
+    )
+
+
+def _folded(
+    given: Scenario, complete: Scenario, whole: Network, part: Network, sample: int
+) -> Folded:
+    """Return the scenario of a part of the network."""
+    workload = complete["workload"]
     topology = complete["topology"]
     if topology["kind"] != FAT_TREE:
         topology = {"kind": topology["kind"], **_table(given["topology"])}
@@ -144,7 +212,7 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     return Folded(
         *(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations),
         are_alike=are_alike(workload),
-        fan_in=fan_in,
+        fan_in=_largest_fan_in(workload),
         partners=folding.partners,
         not_preserved=(
             *NOT_PRESERVED,
@@ -166,6 +234,8 @@ def _has_caches(complete: Mapping[str, Any]) -> bool:
 def _bottlenecks(whole: Network, part: Network) -> list[str]:
     """Return the ports at which so few links of one rate meet that overloads differ."""
     lines = []
+    if part.has_divided_racks(whole):
+        lines.append("edge and aggregation switches have fewer ports, too")
     if whole.aggregations and part.racks == FEW < whole.racks:
         lines.append(
             f"{FEW} instead of {whole.racks} racks share an uplink of a pod, whose queue is full "
@@ -186,10 +256,12 @@ def _table(component: Any) -> dict[str, Any]:
 def _units(whole: Network, part: Network) -> str:
     if not whole.aggregations:
         return f"{part.pods} of {whole.pods} leaves"
-    pods = f"{part.pods} of {whole.pods} pods"
-    if part.racks == whole.racks:
-        return pods
-    return f"{pods}, {part.racks} of {count(whole.racks, 'rack')} in each"
+    words = [f"{part.pods} of {whole.pods} pods"]
+    if part.racks < whole.racks:
+        words.append(f"{part.racks} of {count(whole.racks, 'rack')} in each")
+    if part.has_divided_racks(whole):
+        words.append(f"{part.hosts_per_rack} of {count(whole.hosts_per_rack, 'host')} in a rack")
+    return ", ".join(words)
 
 
 def are_alike(workload: Mapping[str, Any]) -> bool:

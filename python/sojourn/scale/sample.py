@@ -106,6 +106,7 @@ class Samples:
             "seeds": list(self.seeds),
             "utilisations": {tier: list(loads) for tier, loads in folded.utilisations.items()},
             "not_preserved": list(folded.not_preserved),
+            "enough": folded.enough,
         }
 
 
