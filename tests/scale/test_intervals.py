@@ -29,9 +29,9 @@ SIZES = {"kind": "uniform", "min": "1 KB", "max": "120 KB"}
 SCENARIO = FOLDABLE | {"workload": FOLDABLE["workload"] | {"sizes": SIZES}}
 
 
-def printed(answer: sojourn.Result) -> str:
+def printed(answer: sojourn.Result, width: int = 80) -> str:
     with console.capture() as capture:
-        console.print(result_tables(answer), width=80)
+        console.print(result_tables(answer), width=width, soft_wrap=width > 80)
     return capture.get()
 
 
@@ -62,6 +62,25 @@ def test_tables_and_the_summary_have_intervals_of_p99s(
             assert lines[name].count("±") == 2
         assert re.search(r"± *-$", lines["100 KB to 10 MB"].rstrip())
     assert "±: 95 % confidence by batches of flows" in output
+
+
+@pytest.mark.parametrize("fidelity", [SAMPLE, FLOWS])
+def test_tables_by_class_have_intervals(fidelity: dict[str, Any]) -> None:
+    incast = {"kind": "incast", "fan_in": 8, "size": "20 KB", "load": 0.1, "events": 200}
+    workload = {"kind": "mixed", "parts": [SCENARIO["workload"], incast]}
+    answer = sojourn.run(SCENARIO | {"workload": workload, "fidelity": fidelity})
+    output = printed(answer, width=160)
+    table = output.split("by class")[1].split("busiest links")[0]
+    for bucket in metrics.class_buckets([answer]):
+        (line,) = [line for line in table.splitlines() if line.strip().startswith(bucket.name)]
+        p99 = p99s_within_run(answer, bucket).row(0, named=True)
+        percent = 100 * (p99["high"] / p99["value"] - 1)
+        found = re.findall(r"± *([\d.]+|-)", line)
+        assert len(found) == 4
+        expected = "-" if math.isnan(percent) else f"{percent:.0f}"
+        assert found[1] == expected
+    has_check = fidelity["kind"] == "flows"
+    assert ("; poisson all " in output) == has_check
 
 
 def test_packets_of_the_whole_network_have_no_intervals() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sojourn.scale import law
-from sojourn.scale.law import FluidFlows, Law, uniform
+from sojourn.scale.law import FluidFlows, Law, self_check, uniform
 
 
 def flows(number: int, seed: int = 1) -> tuple[FluidFlows, "np.typing.NDArray[np.float64]"]:
@@ -58,6 +58,23 @@ def test_classes_are_not_pooled() -> None:
     slow, _ = law.predict(incast, seed=1)
     assert abs(background.mean() / packets.mean() - 1) < 0.1
     assert abs(slow.mean() / packets.mean() / 10 - 1) < 0.1
+
+
+def test_the_self_check_keeps_classes_apart() -> None:
+    # The errors of the classes would cancel over all flows.
+    samples = []
+    for factor, seed in ((1.5, 1), (1 / 1.5, 2)):
+        fluid, packets = flows(4000, seed)
+        second = np.arange(4000) % 2
+        slowdowns = 3 * np.where(second, packets * factor, packets / factor)
+        samples.append((dataclasses.replace(fluid, classes=second), slowdowns))
+    rows = self_check(samples, ["incast", "poisson"], seed=1)
+    assert {row["class"] for row in rows} == {"incast", "poisson"}
+    assert all(abs(row["mean"]) > 0.4 for row in rows)
+    found = self_check(samples[:1] * 2, ["incast", "poisson"], seed=1)
+    assert all(abs(row["mean"]) < 0.1 for row in found)
+    (one, *_) = self_check([flows(4000), flows(4000, 2)], ["poisson"], seed=1)
+    assert "class" not in one
 
 
 def test_loads_of_receivers_have_their_own_ratios() -> None:

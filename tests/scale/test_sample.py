@@ -170,7 +170,7 @@ def test_the_warning_of_several_answers_is_the_worst_of_each_kind() -> None:
         for fidelity in [answer.summary["fidelity"] | {"self_check": [row | {"mean": mean}]}]
     ]
     (line,) = [line for line in doubt_lines(answers) if "the law of one sample" in line]
-    assert "is wrong on another by up to 152 %" in line
+    assert "is wrong on another by up to 152 % (mean of ≤ 10 KB)" in line
 
 
 def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:

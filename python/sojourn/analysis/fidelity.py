@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import metrics
-from sojourn.base.units import format_time, parse_time
+from sojourn.base.units import format_size_range, format_time, parse_time
 from sojourn.runs.results import Result
 from sojourn.scale.fold import few_pods
 from sojourn.scale.law import SPARSE
@@ -148,15 +148,26 @@ def _doubts_of_checks(fidelity: Mapping[str, Any]) -> Doubts:
         line = f"{percent} of the flows have sizes that hardly occur in samples"
         lines["sparse"] = sparse, line
     checks = fidelity.get("self_check", ())
-    worst = max((abs(row[name]) for row in checks for name in ("mean", "p99")), default=0.0)
+    errors = [
+        (abs(row[name]), f"{name} of {checked_flows(row)}")
+        for row in checks
+        for name in ("mean", "p99")
+    ]
+    worst, where = max(errors, default=(0.0, ""), key=lambda error: error[0])
     if worst > LARGEST_SELF_CHECK:
         error = f"{100 * worst:.0f} %" if math.isfinite(worst) else "unfinished flows"
         lines["law"] = (
             worst,
-            f"the law of one sample is wrong on another by up to {error}: use more hosts or "
-            "samples, or the fidelity `sample`",
+            f"the law of one sample is wrong on another by up to {error} ({where}): use more hosts "
+            "or samples, or the fidelity `sample`",
         )
     return lines
+
+
+def checked_flows(row: Mapping[str, Any]) -> str:
+    """Return the flows of a row of a check in words: its class, if there are several, and sizes."""
+    sizes = format_size_range(row["above"], row["up_to"])
+    return f"{row['class']} {sizes}" if row.get("class") else sizes
 
 
 def _least_rto(result: Result) -> float:

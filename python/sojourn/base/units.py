@@ -160,6 +160,14 @@ def format_exact_size(size: float) -> str:
     return f"{size:g} B"
 
 
+def format_size_range(above: float, up_to: float) -> str:
+    """Format a range of sizes in bytes, `all` for that of all sizes."""
+    if up_to == float("inf"):
+        return f"> {format_exact_size(above)}" if above else "all"
+    low = f"{format_exact_size(above)} to " if above else "≤ "
+    return low + format_exact_size(up_to)
+
+
 def format_memory(size: float) -> str:
     """Format an amount of memory with three digits, from kilobytes to terabytes."""
     for unit in ("TB", "GB", "MB"):

@@ -237,7 +237,7 @@ class _Flows:
             "scenario": complete,
             "simulated_s": max(whole.summary["simulated_s"], min(limit_s, last_s)),
             "fidelity": self._samples.summary()
-            | {"sparse": sparse, "self_check": self_check(pairs, seed)},
+            | {"sparse": sparse, "self_check": self_check(pairs, classes, seed)},
             "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
             "cpu_seconds": _sum_of_times(result.summary["cpu_seconds"] for result in results),
         }

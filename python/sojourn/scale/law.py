@@ -149,14 +149,27 @@ def _near(by_column: Sequence[Floats], column: int) -> Floats:
     return np.concatenate(by_column)
 
 
-def self_check(samples: Sequence[tuple[FluidFlows, Floats]], seed: int) -> list[dict[str, Any]]:
-    """Return the errors of the law of other samples on each sample, as `errors_by_size`."""
-    pairs = []
+def self_check(
+    samples: Sequence[tuple[FluidFlows, Floats]], classes: Sequence[str], seed: int
+) -> list[dict[str, Any]]:
+    """Return the errors of the law of other samples on each sample, by class and size.
+
+    The rows are those of `errors_by_size`, with the `class` if there are several.
+    """
+    checked = []
     for number, (fluid, packets) in enumerate(samples):
         others = [sample for place, sample in enumerate(samples) if place != number]
-        predicted, _ = Law(others).predict(fluid, seed)
-        pairs.append(((fluid.sizes, packets), (fluid.sizes, predicted)))
-    return errors_by_size(pairs)
+        checked.append((fluid, packets, Law(others).predict(fluid, seed)[0]))
+    rows: list[dict[str, Any]] = []
+    for number, name in enumerate(classes):
+        pairs = [
+            ((fluid.sizes[chosen], packets[chosen]), (fluid.sizes[chosen], predicted[chosen]))
+            for fluid, packets, predicted in checked
+            for chosen in [fluid.classes == number]
+        ]
+        of_class = {"class": name} if len(classes) > 1 else {}
+        rows += [of_class | row for row in errors_by_size(pairs)]
+    return rows
 
 
 def uniform(seed: int, number: int, first: int = 0) -> Floats:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sojourn.analysis.fidelity import doubts
-from sojourn.base.units import count, format_count, format_exact_size
+from sojourn.analysis.fidelity import checked_flows, doubts
+from sojourn.base.units import count, format_count, format_size_range
 from sojourn.runs.results import Result
 from sojourn.scenario.fidelity import FLOWS, PACKETS, SAMPLE
 
@@ -91,7 +91,7 @@ def _precision(fidelity: Mapping[str, Any]) -> str:
     required, reached = (f"± {100 * precision[name]:.2g} %" for name in ("required", "reached"))
     if math.isinf(precision["reached"]):
         reached = "no interval (unfinished, or too few flows)"
-    size = _size(precision["above"], precision["up_to"])
+    size = format_size_range(precision["above"], precision["up_to"])
     line = f"precision: p99 of {size} {reached} from {count(samples, 'sample')}"
     if precision["reached"] <= precision["required"]:
         return f"{line}, {required} required"
@@ -100,24 +100,17 @@ def _precision(fidelity: Mapping[str, Any]) -> str:
 
 
 def _check_lines(title: str, checks: Iterable[Iterable[Mapping[str, Any]]]) -> list[str]:
-    """Return the largest errors of several answers by size in a line, if there are any."""
-    errors: dict[tuple[float, float], dict[str, float]] = {}
+    """Return the largest errors of several answers by class and size in a line, if any."""
+    errors: dict[str, dict[str, float]] = {}
     for row in (row for rows in checks for row in rows):
-        worst = errors.setdefault((row["above"], row["up_to"]), {"mean": 0.0, "p99": 0.0})
+        worst = errors.setdefault(checked_flows(row), {"mean": 0.0, "p99": 0.0})
         for name, error in worst.items():
             worst[name] = max(error, row[name], key=abs)
     parts = [
-        f"{_size(*bounds)} {_percent(worst['mean'])}, {_percent(worst['p99'])}"
-        for bounds, worst in errors.items()
+        f"{flows} {_percent(worst['mean'])}, {_percent(worst['p99'])}"
+        for flows, worst in errors.items()
     ]
     return [f"{title}: {'; '.join(parts)}"] if parts else []
-
-
-def _size(above: float, up_to: float) -> str:
-    if up_to == math.inf:
-        return f"> {format_exact_size(above)}" if above else "all"
-    low = f"{format_exact_size(above)} to " if above else "≤ "
-    return low + format_exact_size(up_to)
 
 
 def _percent(error: float) -> str:

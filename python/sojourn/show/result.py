@@ -150,10 +150,7 @@ def _size_table(
     counts = _count_columns(rows)
     columns = {"size": rows["size"].to_list()}
     columns |= {name: [format_count(number) for number in rows[name]] for name in counts}
-    for name in statistics:
-        columns[name] = [cell(row, name, show) for row in rows.to_dicts()]
-        if name in half_widths:
-            columns[name] = with_half_widths(columns[name], half_widths[name])
+    columns |= dict(zip(statistics, _cells(rows, statistics, show, half_widths), strict=True))
     cells = list(zip(*columns.values(), strict=True))
     return text_table(Table(title, list(columns), cells, optional=statistics[-2:0:-1]))
 
@@ -163,11 +160,7 @@ def _intervals(result: Result) -> Mapping[str, HalfWidths]:
     p99s = result.summary.get("fidelity", {}).get("p99")
     if not p99s:
         return {}
-    means: dict[str, list[float]] = {}
-    for bucket in metrics.BUCKETS:
-        for row in convergence.within_run(result, bucket).to_dicts():
-            share = (row["high"] - row["value"]) / row["value"]
-            means.setdefault(convergence.MEANS[row["metric"]], []).append(share)
+    means = _half_widths(convergence.within_run(result, bucket) for bucket in metrics.BUCKETS)
     return {
         column: {
             "mean": means[column],
@@ -180,6 +173,26 @@ def _intervals(result: Result) -> Mapping[str, HalfWidths]:
     }
 
 
+def _class_intervals(result: Result) -> Mapping[str, HalfWidths]:
+    """Return the half widths of mean and p99 by class, as `_intervals`; empty of one class."""
+    buckets = metrics.class_buckets([result])
+    p99s = _half_widths(convergence.p99s_within_run(result, bucket) for bucket in buckets)
+    if not p99s:
+        return {}
+    means = _half_widths(convergence.within_run(result, bucket) for bucket in buckets)
+    return {column: {"mean": means[column], "p99": p99s[column]} for column in p99s}
+
+
+def _half_widths(tables: Iterable[pl.DataFrame]) -> dict[str, list[float]]:
+    """Return the half widths of intervals in several tables, as shares of the values, by column."""
+    columns = convergence.MEANS | convergence.P99S
+    widths: dict[str, list[float]] = {}
+    for row in (row for table in tables for row in table.to_dicts()):
+        share = (row["high"] - row["value"]) / row["value"]
+        widths.setdefault(columns[row["metric"]], []).append(share)
+    return widths
+
+
 def _class_tables(
     result: Result, times: pl.DataFrame, statistics: Sequence[str]
 ) -> list[RenderableType]:
@@ -188,16 +201,35 @@ def _class_tables(
         return []
     slowdown_statistics = ("mean", statistics[-1])
     slowdowns = metrics.by_class(result, "slowdown", slowdown_statistics)
-    counts = _count_columns(times)
+    intervals = _class_intervals(result)
+    fcts, others = (intervals.get(name, NO_INTERVALS) for name in ("fct_s", "slowdown"))
     fct_heads = [f"FCT {name}" for name in statistics]
-    heads = [*fct_heads, *(f"slowdown {name}" for name in slowdown_statistics)]
-    rows = []
-    for row, slowdown in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
-        cells = [cell(row, name, format_time) for name in statistics]
-        cells += [cell(slowdown, name, "{:.2f}".format) for name in slowdown_statistics]
-        rows.append([row["class"], *(format_count(row[name]) for name in counts), *cells])
-    optional = [heads[-1], *fct_heads[-2:0:-1], "slowdown mean"]
-    return [text_table(Table("by class", ["class", *counts, *heads], rows, optional=optional))]
+    columns = {
+        "class": times["class"].to_list(),
+        **{name: list(map(format_count, times[name])) for name in _count_columns(times)},
+        **dict(zip(fct_heads, _cells(times, statistics, format_time, fcts), strict=True)),
+    }
+    cells = _cells(slowdowns, slowdown_statistics, "{:.2f}".format, others)
+    heads = [f"slowdown {name}" for name in slowdown_statistics]
+    columns |= dict(zip(heads, cells, strict=True))
+    optional = [heads[-1], *fct_heads[-2:0:-1], heads[0]]
+    rows = list(zip(*columns.values(), strict=True))
+    return [text_table(Table("by class", list(columns), rows, optional=optional))]
+
+
+def _cells(
+    rows: pl.DataFrame,
+    statistics: Sequence[str],
+    show: Callable[[float], str],
+    half_widths: HalfWidths,
+) -> list[list[str]]:
+    """Return the cells of a column for each statistic, with its half widths if there are any."""
+    columns = []
+    for name in statistics:
+        cells = [cell(row, name, show) for row in rows.to_dicts()]
+        widths = half_widths.get(name)
+        columns.append(with_half_widths(cells, widths) if widths else cells)
+    return columns
 
 
 def _count_columns(rows: pl.DataFrame) -> list[str]:
