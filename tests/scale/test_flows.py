@@ -8,6 +8,7 @@ import pytest
 
 import sojourn
 from sojourn import Result, ScenarioError
+from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.analysis.rpc import latency
 from sojourn.compare.comparison import compare
@@ -127,6 +128,19 @@ def test_an_unfinished_flow_has_delivered_the_share_of_its_time() -> None:
     assert flows["fct_s"].to_list() == [10, None, None, None]
     assert flows["outcome"].to_list() == ["finished", *["unfinished"] * 3]
     assert flows["delivered_bytes"].to_list() == [1000, 500, 0, 7]
+
+
+@pytest.mark.parametrize(("factor", "has_doubt"), [(0.85, True), (0.95, False), (1.2, False)])
+def test_a_fluid_that_is_faster_in_samples_causes_a_warning(factor: float, has_doubt: bool) -> None:
+    answer = sojourn.run(SCENARIO | {"fidelity": FLOWS})
+    fidelity = answer.summary["fidelity"]
+    fluid = fidelity["fluid"]
+    assert fluid["samples"] == pytest.approx(fluid["whole"], rel=0.15)
+    fluid = fluid | {"samples": factor * fluid["whole"]}
+    summary = answer.summary | {"fidelity": fidelity | {"fluid": fluid}}
+    lines = doubts(Result(answer.flows, answer.samples, summary))
+    assert ("fluid" in lines) == has_doubt
+    assert ("15 % lower mean slowdown in samples" in lines.get("fluid", "")) == has_doubt
 
 
 def test_the_answer_does_not_depend_on_threads() -> None:

@@ -76,20 +76,42 @@ SLOW_CORE = {
 """Network whose core is the most loaded tier, and of which two pods have 192 hosts."""
 
 
-def test_a_fold_with_a_loaded_core_has_four_pods() -> None:
+def test_a_fold_with_a_loaded_core_has_many_pods() -> None:
     whole = scenario(SLOW_CORE, POISSON | {"load": 0.05})
     folded = sojourn.fold(whole)
-    assert folded.units == "5 of 12 pods, 8 of 16 hosts in a rack"
+    assert folded.units == "10 of 12 pods, 4 of 16 hosts in a rack"
     assert (folded.kept, folded.enough) == (240, 0)
     sizes = ("hosts_per_edge", "aggregations_per_pod", "cores")
-    assert [folded.scenario["topology"][name] for name in sizes] == [8, 4, 4]
+    assert [folded.scenario["topology"][name] for name in sizes] == [4, 2, 2]
     for loads in folded.utilisations.values():
         assert loads[1] == pytest.approx(loads[0])
     # Whole racks, if these are few enough hosts.
-    assert sojourn.fold(whole, 400).units == "4 of 12 pods"
+    assert sojourn.fold(whole, 400).units == "8 of 12 pods, 8 of 16 hosts in a rack"
+    assert sojourn.fold(whole, 1000).units == "10 of 12 pods"
     # A core that is far from being the bottleneck has no queues that pods could share.
     fast = scenario(SLOW_CORE | {"core_rate": "100 Gbps"}, POISSON | {"load": 0.05})
     assert sojourn.fold(fast).units == "2 of 12 pods"
+
+
+@pytest.mark.parametrize(
+    ("changes", "units"),
+    [
+        ({}, "8 of 16 leaves, 8 of 16 hosts in a rack"),
+        ({"fabric_rate": "40 Gbps"}, "4 of 16 leaves"),
+        ({"spines": 16}, "4 of 16 leaves"),
+        ({"spines": 3}, "4 of 16 leaves"),
+    ],
+    ids=["bottleneck", "fast", "no bottleneck", "indivisible"],
+)
+def test_a_fold_has_many_leaves_if_their_slow_uplinks_are_the_bottleneck(
+    changes: Any, units: str
+) -> None:
+    leaves = {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 16}
+    topology = leaves | {"spines": 2, "fabric_rate": "10 Gbps"} | changes
+    folded = sojourn.fold(scenario(topology, POISSON | {"load": 0.05}), 64)
+    assert (folded.kept, folded.units) == (64, units)
+    divided = ["leaves have fewer ports, too" in line for line in folded.not_preserved]
+    assert any(divided) == ("hosts" in units)
 
 
 def test_too_few_pods_for_a_loaded_core_cause_a_warning_or_an_error() -> None:

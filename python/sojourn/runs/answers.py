@@ -224,7 +224,8 @@ class _Flows:
             for by_packets, fluid in zip(packets, fluids, strict=True)
         ]
         seed = int(self._scenario.get("seed", 1))
-        slowdowns, sparse = Law(pairs).predict(_fluid_flows(whole.flows, classes, bps), seed)
+        fluid_flows = _fluid_flows(whole.flows, classes, bps)
+        slowdowns, sparse = Law(pairs).predict(fluid_flows, seed)
         complete = Prepared(self._scenario).complete()
         limit_s = parse_time(complete["time_limit"])
         last_s = _last_end(whole.flows, slowdowns)
@@ -237,7 +238,14 @@ class _Flows:
             "scenario": complete,
             "simulated_s": max(whole.summary["simulated_s"], min(limit_s, last_s)),
             "fidelity": self._samples.summary()
-            | {"sparse": sparse, "self_check": self_check(pairs, classes, seed)},
+            | {
+                "sparse": sparse,
+                "self_check": self_check(pairs, classes, seed),
+                "fluid": {
+                    "whole": _mean([fluid_flows]),
+                    "samples": _mean([learnt for learnt, _ in pairs]),
+                },
+            },
             "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
             "cpu_seconds": _sum_of_times(result.summary["cpu_seconds"] for result in results),
         }
@@ -271,6 +279,13 @@ def _learnt_flows(
     )
     slowdowns = both["packets"].fill_null(math.inf).to_numpy()
     return _fluid_flows(both, classes, access_bps), slowdowns
+
+
+def _mean(fluids: Sequence[FluidFlows]) -> float | None:
+    """Return the mean slowdown of finished flows of fluids; `None` without any."""
+    slowdowns = np.concatenate([fluid.slowdowns for fluid in fluids])
+    finished = slowdowns[np.isfinite(slowdowns)]
+    return float(finished.mean()) if len(finished) else None
 
 
 def _last_end(flows: pl.DataFrame, slowdowns: Floats) -> float:

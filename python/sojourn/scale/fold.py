@@ -12,7 +12,7 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse_time
-from sojourn.scale.network import ENOUGH_PODS, FAT_TREE, Network, read_network
+from sojourn.scale.network import ENOUGH_PODS, FAT_TREE, MANY_PODS, Network, read_network
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import FIELD, RECORDS, Fidelity
@@ -36,6 +36,10 @@ FEW = 2
 NEARLY_MOST_LOADED = 0.8
 """Utilisation of the core, as a share of that of the most loaded tier, from which it needs the
 queues of the whole."""
+
+OVERSUBSCRIBED = 1.5
+"""Utilisation of links to the core, as a multiple of that of access links, from which the flows of
+few pods share too many of them."""
 
 LARGEST_CORE_LOAD, SLOW_CORE = 0.3, 2.0
 """Utilisation of the core, and its rate as a multiple of that of hosts, at which two pods are
@@ -131,12 +135,17 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     if part.hosts == whole.hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     folded = _folded(given, complete, whole, part, sample)
-    if not _needs_pods(whole, part, folded):
-        return folded
     least = max(LEAST_HOSTS, 2 * fan_in)
-    enough = whole.folded_with_pods(least, max(hosts, part.hosts), is_divisible=folded.are_alike)
-    if enough:
-        return _folded(given, complete, whole, enough, sample)
+    for pods in _needed_pods(whole, folded):
+        if part.pods >= min(pods, whole.pods):
+            return folded
+        better = whole.folded_with_pods(
+            pods, least, max(hosts, part.hosts), is_divisible=folded.are_alike
+        )
+        if better:
+            return _folded(given, complete, whole, better, sample)
+    if not _needed_pods(whole, folded):
+        return folded
     number = whole.hosts_with_pods(least, is_divisible=folded.are_alike)
     if _is_refused(whole, part, folded):
         raise ScenarioError(f"hosts: {few_pods(folded.units, number)}")
@@ -154,29 +163,35 @@ def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
         )
 
 
-def _core_loads(whole: Network, folded: Folded) -> tuple[float, float]:
-    """Return the utilisation of the core and of the most loaded tier.
+def _loads(whole: Network, folded: Folded) -> tuple[float, float, float]:
+    """Return the utilisations of access links, of links to the core, and of the most loaded tier.
 
     Flows without a load are as fast as hosts and go to all others.
     """
     loads = {tier: load for tier, (load, _) in folded.utilisations.items()}
     loads = loads or whole.utilisations(whole.rates["access"], whole.uniform_shares())
-    return loads["core"], max(loads.values())
+    return loads["access"], loads[whole.top_tier], max(loads.values())
 
 
-def _needs_pods(whole: Network, part: Network, folded: Folded) -> bool:
-    """Return true if too few pods share a core that is (nearly) the most loaded tier."""
-    if not whole.aggregations or part.pods >= min(ENOUGH_PODS, whole.pods):
-        return False
-    core, most = _core_loads(whole, folded)
-    return core > 0 and core >= NEARLY_MOST_LOADED * most
+def _is_slow(whole: Network) -> bool:
+    """Return true if a host's flow fills a good part of a link to the core."""
+    return whole.rates[whole.top_tier] <= SLOW_CORE * whole.rates["access"]
+
+
+def _needed_pods(whole: Network, folded: Folded) -> Sequence[int]:
+    """Return the pods that a fold needs because of the queues of the core, best first."""
+    access, core, most = _loads(whole, folded)
+    if core <= 0 or core < NEARLY_MOST_LOADED * most:
+        return ()
+    # Racks of traces are not divided, so that more pods would have fewer racks.
+    is_shared = core >= OVERSUBSCRIBED * access and _is_slow(whole) and folded.are_alike
+    return (MANY_PODS, ENOUGH_PODS) if is_shared else (ENOUGH_PODS,)
 
 
 def _is_refused(whole: Network, part: Network, folded: Folded) -> bool:
     """Return true if the queues of the core, which the part lacks, are most of the delays."""
-    core, most = _core_loads(whole, folded)
-    is_slow = whole.rates["core"] <= SLOW_CORE * whole.rates["access"]
-    return part.pods == FEW and is_slow and core == most >= LARGEST_CORE_LOAD
+    _, core, most = _loads(whole, folded)
+    return part.pods == FEW and _is_slow(whole) and core == most >= LARGEST_CORE_LOAD
 
 
 def few_pods(units: str, enough: int) -> str:
@@ -235,7 +250,8 @@ def _bottlenecks(whole: Network, part: Network) -> list[str]:
     """Return the ports at which so few links of one rate meet that overloads differ."""
     lines = []
     if part.has_divided_racks(whole):
-        lines.append("edge and aggregation switches have fewer ports, too")
+        lower = "edge and aggregation switches" if whole.aggregations else "leaves"
+        lines.append(f"{lower} have fewer ports, too")
     if whole.aggregations and part.racks == FEW < whole.racks:
         lines.append(
             f"{FEW} instead of {whole.racks} racks share an uplink of a pod, whose queue is full "
@@ -254,9 +270,7 @@ def _table(component: Any) -> dict[str, Any]:
 
 
 def _units(whole: Network, part: Network) -> str:
-    if not whole.aggregations:
-        return f"{part.pods} of {whole.pods} leaves"
-    words = [f"{part.pods} of {whole.pods} pods"]
+    words = [f"{part.pods} of {whole.pods} {'pods' if whole.aggregations else 'leaves'}"]
     if part.racks < whole.racks:
         words.append(f"{part.racks} of {count(whole.racks, 'rack')} in each")
     if part.has_divided_racks(whole):
