@@ -1,6 +1,7 @@
 """Tests of `sojourn explain`: tables, sentences, pictures and chains."""
 
 import itertools
+import re
 from pathlib import Path
 
 import polars as pl
@@ -174,6 +175,26 @@ def test_the_sentence_names_the_largest_part_of_the_excess(breakdowns: list[sojo
     assert lines[0].startswith(f"dctcp: flows ≤ 100 KB have a mean slowdown of {dctcp:#.3g}; ")
     assert "of the excess is cross-traffic queueing (" in lines[0]
     assert lines[0].endswith("% of it in switches of the forward path")
+
+
+ALONE = """
+transport = "dctcp"
+topology = { kind = "dumbbell", senders = 1, receivers = 1 }
+workload = { kind = "flows", flows = [{ source = 0, target = 1, size = "SIZE" }] }
+"""
+"""Scenario of one flow in an idle network."""
+
+
+@pytest.mark.parametrize("size", ["1 MB", "20 KB"])
+def test_a_flow_near_its_ideal_fct_has_no_cause(
+    size: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("alone.toml").write_text(ALONE.replace("SIZE", size), encoding="utf-8")
+    assert cli.invoke(["explain", "alone.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"have a mean slowdown of 1\.0\d, near the ideal FCT\n", printed)
+    assert "of the excess" not in printed
+    assert printed.count("near the ideal FCT") == 2, "the sentence, and the row of the flow"
 
 
 LOSSY = BREAKDOWN | {

@@ -92,6 +92,10 @@ BY_REASON = {
 }
 
 
+NEAR_IDEAL = 1.1
+"""Slowdown below which flows count as near their ideal FCT, and have no main cause."""
+
+
 def split(column: str) -> tuple[str, str]:
     """Split the name of a breakdown column into reason and place."""
     for reason in BY_REASON:

@@ -1,7 +1,7 @@
 """Tables, sentences and pictures of FCT breakdowns, as `sojourn explain` prints them."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import breakdown, jobs, metrics
-from sojourn.analysis.breakdown import LABELS, PARTS, TOTAL
+from sojourn.analysis.breakdown import LABELS, NEAR_IDEAL, PARTS, TOTAL
 from sojourn.base import files
 from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
@@ -43,8 +43,15 @@ PLACES = {
 """Places of waits in ports in printed tables, by the first words of breakdown columns."""
 
 
+NEAR = "near the ideal FCT"
+"""Words on flows with a slowdown below `NEAR_IDEAL`, in place of a cause."""
+
+
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """Return for each scheme, size and class the mean slowdown and its largest part above 1."""
+    """Return for each scheme, size and class the mean slowdown and its largest part above 1.
+
+    A mean slowdown below `NEAR_IDEAL` has no largest part.
+    """
     table = breakdown.by_size(runs, excess=True, slowdowns=True)
     if table.is_empty():
         return []
@@ -61,18 +68,24 @@ def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
             continue
         case = {label: str(group[label][0]) for label in labels}
         same = [run for run in runs if all(str(run.labels[k]) == v for k, v in case.items())]
-        largest = max(PARTS, key=lambda name: values[name])
         scheme = ", ".join(case.values())
         prefix = f"{scheme}: " if scheme else ""
         name = f"of class {bucket.name}" if bucket.of_class else bucket.name
-        slowdown = values[TOTAL]
-        line = f"{prefix}flows {name} have a mean slowdown of {slowdown:#.3g}"
-        if values[largest] > 0:
-            share = values[largest] / (slowdown - 1)
-            line += f"; {share:.0%} of the excess is {LABELS[largest]} ({PARTS[largest]})"
-            line += _main_location(same, largest, bucket)
-        lines.append(line)
+        slowdown = f"{values[TOTAL]:#.3g}".rstrip(".")
+        cause = _main_cause(values, same, bucket)
+        lines.append(f"{prefix}flows {name} have a mean slowdown of {slowdown}{cause}")
     return lines
+
+
+def _main_cause(values: Mapping[str, float], runs: Sequence[Run], bucket: metrics.Bucket) -> str:
+    """Return the largest part of a mean slowdown above 1 as the end of a sentence."""
+    slowdown = values[TOTAL]
+    if slowdown < NEAR_IDEAL:
+        return f", {NEAR}"
+    largest = max(PARTS, key=lambda name: values[name])
+    share = values[largest] / (slowdown - 1)
+    cause = f"; {share:.0%} of the excess is {LABELS[largest]} ({PARTS[largest]})"
+    return cause + _main_location(runs, largest, bucket)
 
 
 def _main_location(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
@@ -173,7 +186,8 @@ def slowest(runs: Sequence[Run], labels: Sequence[str], most: int = 5) -> list[T
         for flow in flows.head(most).to_dicts():
             part = max(PARTS, key=flow.__getitem__)
             total = flow["fct_s"] - flow["ideal_fct_s"]
-            cause = f"{LABELS[part]} {flow[part] / total:.0%}" if total > 0 else "-"
+            is_near = flow["slowdown"] < NEAR_IDEAL
+            cause = NEAR if is_near else f"{LABELS[part]} {flow[part] / total:.0%}"
             rows.append(
                 [
                     *(str(run.labels[label]) for label in labels),
