@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sojourn
-from conftest import make_result
+from conftest import SCENARIO, make_result
 from sojourn import Run, metrics
 from sojourn.runs.results import Result
 
@@ -389,3 +390,31 @@ def test_counters_of_links_are_measured_from_the_warm_up_to_the_last_arrival() -
     whole = metrics.utilisation("switch->host0", whole_run=True)(result).value
     assert whole == link["utilisation"] < 0.832
     assert measured["queue_max_bytes"] == link["queue_max_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("topology", "largest"),
+    [({"kind": "star"}, 30e3), ({"kind": "graph", "hosts": ["b", "switch"]}, 40e3)],
+)
+def test_the_largest_queue_is_that_of_a_switch_port(
+    topology: dict[str, Any], largest: float
+) -> None:
+    backlogs = {"a->switch": 40e3, "b->switch": 50e3, "switch->a": 20e3, "switch->b": 30e3}
+    links = [
+        {
+            "name": name,
+            "utilisation": 0.9 if name == "switch->a" else 0.1,
+            "queue_max_bytes": backlog,
+        }
+        for name, backlog in backlogs.items()
+    ]
+    result = make_result([1e-6])
+    result.summary |= {"links": links, "scenario": {"topology": topology}}
+    assert metrics.largest_queue()(result).value == largest
+    assert metrics.of_busiest_link("queue_max_bytes")(result).value == 20e3
+
+
+def test_the_largest_queue_of_a_single_link_is_that_of_its_hosts() -> None:
+    result = sojourn.run(SCENARIO | {"topology": {"kind": "link"}})
+    backlog = metrics.link_counters(result, "left->right")["queue_max_bytes"]
+    assert metrics.largest_queue()(result).value == backlog > 0

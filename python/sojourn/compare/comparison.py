@@ -39,9 +39,9 @@ COUNTS = ("drops", "losses", "marks", "pauses", "timeouts", "retransmits")
 COUNTERS = {
     **{name: metrics.count(name) for name in COUNTS},
     "utilisation": metrics.of_busiest_link("utilisation"),
-    "queue max": metrics.of_busiest_link("queue_max_bytes"),
+    "queue max": metrics.largest_queue(),
 }
-"""Metrics of a complete run: counts, and counters of the busiest link."""
+"""Metrics of a complete run: counts, utilisation of the busiest link, largest switch queue."""
 
 
 def run_all(

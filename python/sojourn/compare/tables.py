@@ -28,7 +28,7 @@ RATIO = "FCT mean"
 SUMMARY_TITLE = "completion times and slowdowns"
 
 
-COUNTERS_TITLE = "counts, and utilisation and queue of the busiest link"
+COUNTERS_TITLE = "counts, utilisation of the busiest link, largest queue of a switch port"
 
 MOST_ROWS = 60
 """Largest number of rows of the summary with all sizes and classes."""
@@ -99,7 +99,7 @@ def long_lived_tables(table: pl.DataFrame) -> list[Table]:
 
 
 def counter_tables(table: pl.DataFrame) -> list[Table]:
-    """Return the counts of each scheme, and utilisation and queue of the busiest link.
+    """Return the counts of each scheme, the utilisation of the busiest link, the largest queue.
 
     Counters that all models lack are omitted, and losses if the runs have none of them.
     """

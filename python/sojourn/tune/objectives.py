@@ -33,10 +33,13 @@ LONG_LIVED = {
 COUNTS = ("drops", "marks", "pauses", "retransmits", "timeouts")
 """Counters of a complete run, for bounds only: they may be 0, and a ratio to 0 is undefined."""
 
+LARGEST_QUEUE = "max queue"
+"""The measure of a link that, without a link, is of all switch ports."""
+
 LINK_COUNTERS = {
     "utilisation": ("utilisation", ""),
     "mean queue": ("queue_mean_bytes", "B"),
-    "max queue": ("queue_max_bytes", "B"),
+    LARGEST_QUEUE: ("queue_max_bytes", "B"),
 }
 """Measures of a link, by default the busiest: column of its counters, and unit."""
 
@@ -205,6 +208,8 @@ def _measure_of_run(head: str, selection: str) -> Measure | None:
         return Measure(head, metrics.count(head), "")
     if head in LINK_COUNTERS:
         counter, unit = LINK_COUNTERS[head]
+        if head == LARGEST_QUEUE and not selection:
+            return Measure(text, metrics.largest_queue(), unit)
         return Measure(text, _link_metric(selection, counter, "utilisation"), unit)
     return None
 

@@ -1,6 +1,7 @@
 """Metrics that reduce a run to one number, and their summary over seeds."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -135,6 +136,35 @@ def of_busiest_link(counter: str) -> Metric:
         return Statistic(float(busiest.get(counter, math.nan)))
 
     return measure_one
+
+
+def largest_queue() -> Metric:
+    """Measure the largest backlog of a switch port in the whole run, in bytes.
+
+    Ports of hosts count only in a network without switches, such as a single link. NaN in an ideal.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        links = list(result.summary["links"])
+        hosts = _host_names(result.summary)
+        of_switches = [link for link in links if _source(link) not in hosts]
+        backlogs = (float(link.get("queue_max_bytes", math.nan)) for link in of_switches or links)
+        return Statistic(max(backlogs, default=math.nan))
+
+    return measure_one
+
+
+def _host_names(summary: Mapping[str, Any]) -> set[str]:
+    """Return the names of hosts: of a graph those that it names, else nodes with one link."""
+    named = summary["scenario"].get("topology", {}).get("hosts")
+    if isinstance(named, list):
+        return set(named)
+    links_of = Counter(map(_source, summary["links"]))
+    return {name for name, number in links_of.items() if number == 1}
+
+
+def _source(link: Mapping[str, Any]) -> str:
+    return str(link["name"]).partition("->")[0]
 
 
 def count(name: str) -> Metric:
