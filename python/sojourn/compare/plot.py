@@ -26,7 +26,7 @@ MAX_BARS = 40
 """Largest number of stacked bars in one picture."""
 
 
-UNITS = {"s": ("s", "ms", "us"), "B": ("MB", "KB", "B")}
+UNITS = {"s": ("s", "ms", "us"), "B": ("MB", "KB", "B"), "b/s": ("Gb/s", "Mb/s", "Kb/s")}
 """Units of an axis, from large to small, by the unit of a measure."""
 
 MAX_NAME = 32
@@ -53,8 +53,8 @@ def draw(
 ) -> None:
     """Draw measures against the first numeric variation, or as bars: one panel for each.
 
-    `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B` or
-    none; by default it is the mean and first percentile of slowdowns, or throughput and
+    `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B`,
+    `b/s` or none; by default it is the mean and first percentile of slowdowns, or throughput and
     Jain index if all flows are long-lived. If the table has FCT breakdowns, a further panel
     contains one stacked bar for each combination of variations, size and class.
     """
