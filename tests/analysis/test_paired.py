@@ -138,14 +138,32 @@ def test_the_warning_about_flows_missing_under_one_scheme_gives_a_bound() -> Non
         table = pairs.ratios(runs_of(one=baseline, other=scheme), buckets=WHOLE)
         assert mean_row(table)["value"] == 1.0
         assert f"the ratio is {bound}" in paired_tables.warnings(table, "scheme")[0]
+        scheme_name = "other" if bound == "at least" else "one"
+        (sentence,) = paired_tables.sentences(table, "scheme")
+        without = f", without 2 of 400 flows, unfinished under {scheme_name} ({bound} "
+        assert without in sentence
     both = pairs.ratios(runs_of(one=waiting, other=waiting), buckets=WHOLE)
     assert mean_row(both)["unfinished_both"] == 2
     assert paired_tables.warnings(both, "scheme") == []
+    assert "unfinished" not in paired_tables.sentences(both, "scheme")[0]
+
+
+def test_a_ratio_without_many_flows_unfinished_under_both_schemes_is_marked() -> None:
+    waiting = [[1.0] * 20 + [None] * 5] * 3
+    table = pairs.ratios(runs_of(one=waiting, other=waiting), buckets=WHOLE)
+    (sentence,) = paired_tables.sentences(table, "scheme")
+    assert ", without 15 of 75 flows, unfinished under other or one (" in sentence
+    assert paired_tables.marked(mean_row(table)).endswith(" *")
+    assert "*: without unfinished flows" in "".join(paired_tables.notes(table, "scheme"))
+    finished = pairs.ratios(runs_of(one=[[1.0]], other=[[2.0]]), buckets=WHOLE)
+    assert paired_tables.marked(mean_row(finished)) == "2.00"
+    assert len(paired_tables.notes(finished, "scheme")) == 1
 
 
 def test_without_a_flow_that_finished_under_both_schemes_there_is_no_ratio() -> None:
     table = pairs.ratios(runs_of(one=[[1.0, None]], other=[[None, 1.0]]))
-    assert paired_tables.sentences(table, "scheme") == []
+    (sentence,) = paired_tables.sentences(table, "scheme")
+    assert sentence == "other's flows up to 100 KB have no ratio: none finished under both schemes"
     (warning,) = paired_tables.warnings(table, "scheme")
     assert warning.startswith("warning: 2 of 2 flows finished under only one of other and one")
     assert warning.endswith("no flow finished under both; worst of 2")

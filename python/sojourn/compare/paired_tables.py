@@ -11,8 +11,11 @@ from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
 from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT
 from sojourn.show.table import Table
 
-MAX_ONE_SIDED = 0.01
-"""Largest share of flows that finished under one scheme only without a warning."""
+MAX_UNFINISHED = 0.01
+"""Largest share of unfinished flows that are not mentioned if they change no statement."""
+
+MARK = "*"
+"""Mark of ratios that unfinished flows may change."""
 
 MAX_SENTENCES = 20
 """Largest number of sentences that a comparison prints."""
@@ -63,7 +66,7 @@ def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = N
         return []
     labels = label_columns(table)
     parts = Parts(labels, differences)
-    means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
+    means = table.filter(pl.col("metric") == "FCT mean")
     of_class = pl.col("class") != ALL.name
     groups = [
         *means.filter(~of_class).partition_by(labels, maintain_order=True),
@@ -116,14 +119,39 @@ class Parts:
 def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts) -> str:
     first = rows[0]
     sized = [row for row in rows if row["size"] != ALL.name]
+    of_baseline = f" of {scheme_name(by, first['against'])}'s time"
     clauses: list[str] = []
     for row in sized or rows[:1]:
-        ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s time"
-        ratio = ratio if not clauses else _number(row["value"], row)
-        clauses.append(f"{_flows(row)} take {ratio}{_bounds(row)}{parts.largest(row)}")
+        if math.isnan(row["value"]):
+            clauses.append(f"{_flows(row)} have no ratio: none finished under both schemes")
+            continue
+        ratio = f"{_number(row['value'], row)}{of_baseline}{_bounds(row)}"
+        clauses.append(f"{_flows(row)} take {ratio}{_left_out(row, by)}{parts.largest(row)}")
+        of_baseline = ""
     case = ", ".join(f"{name}={first[name]}" for name in labels if name != by)
     sentence = f"{scheme_name(by, first[by])}'s {'; '.join(clauses)}"
     return f"{case}: {sentence}" if case else sentence
+
+
+def _left_out(row: dict[str, Any], by: str) -> str:
+    """Return the number of unfinished flows and the ratio with them, if they may change it."""
+    if not may_change_ratio(row):
+        return ""
+    count, total = _unfinished(row)
+    of_scheme, of_baseline = (row[name] for name in ("unfinished", "unfinished_against"))
+    both = row["unfinished_both"]
+    sides = {by: of_scheme + both, "against": of_baseline + both}
+    names = " or ".join(scheme_name(by, row[name]) for name, number in sides.items() if number)
+    with_them = f"{_bound(row)}{_number(row['with_unfinished'], row)} with their waiting times"
+    return f", without {count:,} of {total:,} flows, unfinished under {names} ({with_them})"
+
+
+def _bound(row: dict[str, Any]) -> str:
+    """Return the words before the ratio with the waiting times of unfinished flows."""
+    of_scheme, of_baseline = (row[name] for name in ("unfinished", "unfinished_against"))
+    if row["unfinished_both"] or (of_scheme and of_baseline):
+        return ""
+    return "at least " if of_scheme else "at most "
 
 
 def _throughput_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
@@ -171,6 +199,9 @@ def notes(table: pl.DataFrame, by: str) -> list[str]:
     method = methods.get(max(table["seeds"].to_list()), "95 % confidence over seeds")
     baseline = scheme_name(by, table["against"][0])
     lines = [f"ratios to {baseline}{same_flows_note(table)}, {method}"]
+    ratios = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
+    if any(map(may_change_ratio, ratios.to_dicts())):
+        lines.append(f"{MARK}: without unfinished flows, which may change the ratio")
     if not table["same_flows"].all():
         lines.append(
             "note: some flows are not the same under all schemes (calls, loads, other workloads); "
@@ -186,7 +217,8 @@ def warnings(table: pl.DataFrame, by: str) -> list[str]:
     lines = []
     means = table.filter(pl.col("metric") == "FCT mean")
     for part in means.partition_by(by, maintain_order=True):
-        sensitive = [row for row in part.to_dicts() if may_change_ratio(row)]
+        rows = filter(may_change_ratio, part.to_dicts())
+        sensitive = [row for row in rows if row["unfinished"] + row["unfinished_against"]]
         if sensitive:
             lines.append(_warning(sensitive, by, label_columns(table)))
     return lines
@@ -194,31 +226,41 @@ def warnings(table: pl.DataFrame, by: str) -> list[str]:
 
 def may_change_ratio(row: dict[str, Any]) -> bool:
     """Return true if the excluded unfinished flows may change the ratio."""
-    one_sided = row["unfinished"] + row["unfinished_against"]
     inside = row["low"] <= row["with_unfinished"] <= row["high"]
-    total = row["pairs"] + one_sided + row["unfinished_both"]
-    return bool(one_sided) and (not inside or one_sided > MAX_ONE_SIDED * total)
+    count, total = _unfinished(row)
+    is_one_sided = row["unfinished"] + row["unfinished_against"] > 0
+    return (is_one_sided and not inside) or count > MAX_UNFINISHED * total
+
+
+def _unfinished(row: dict[str, Any]) -> tuple[int, int]:
+    """Return the number of flows without a pair of completion times, and that of all flows."""
+    count = sum(row[name] for name in ("unfinished", "unfinished_against", "unfinished_both"))
+    return count, row["pairs"] + count
 
 
 def _warning(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
     worst = max(rows, key=lambda row: row["unfinished"] + row["unfinished_against"])
-    unfinished, unfinished_against = worst["unfinished"], worst["unfinished_against"]
-    bound = "" if unfinished and unfinished_against else "at least " if unfinished else "at most "
     case = [f"{name}={worst[name]}" for name in labels if name != by]
     case += [worst[name] for name in GROUP_COLUMNS if worst[name] != ALL.name]
     place = f" ({', '.join(case)})" if case else ""
-    one_sided = unfinished + unfinished_against
-    total = worst["pairs"] + one_sided + worst["unfinished_both"]
+    one_sided = worst["unfinished"] + worst["unfinished_against"]
+    _, total = _unfinished(worst)
     count = f"; worst of {len(rows)}" if len(rows) > 1 else ""
     scheme, baseline = (scheme_name(by, worst[name]) for name in (by, "against"))
     effect = "no flow finished under both"
     if not math.isnan(worst["with_unfinished"]):
         number = _number(worst["with_unfinished"], worst)
-        effect = f"with their waiting times the ratio is {bound}{number}"
+        effect = f"with their waiting times the ratio is {_bound(worst)}{number}"
     return (
         f"warning: {one_sided:,} of {total:,} flows finished under only one of "
         f"{scheme} and {baseline} and are excluded{place}: {effect}{count}"
     )
+
+
+def marked(row: dict[str, Any]) -> str:
+    """Format a ratio and its interval, with `MARK` if unfinished flows may change it."""
+    text = with_interval(row)
+    return f"{text} {MARK}" if text != "-" and may_change_ratio(row) else text
 
 
 def with_interval(row: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import polars as pl
 from sojourn.analysis import long_lived, metrics
 from sojourn.analysis.convergence import P99S
 from sojourn.compare import comparison
-from sojourn.compare.paired_tables import with_interval
+from sojourn.compare.paired_tables import marked
 from sojourn.runs.results import Result, Run
 from sojourn.show.environment import difference_lines, environment_line
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
@@ -58,7 +58,7 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
             first = scheme.row(0, named=True)
             ratio = ratios.get(_key(first, labels))
             is_baseline = bool(ratios) and str(first[labels[0]]) == str(pairs["against"][0])
-            ratio_text = "baseline" if is_baseline else with_interval(ratio) if ratio else "-"
+            ratio_text = "baseline" if is_baseline else marked(ratio) if ratio else "-"
             cells = [values.get(name, "-") for name in names]
             heads = (str(first[label]) for label in labels)
             rows.append((group, *heads, *cells, *([ratio_text] if ratios else [])))
