@@ -197,6 +197,18 @@ def test_a_flow_near_its_ideal_fct_has_no_cause(
     assert printed.count("near the ideal FCT") == 2, "the sentence, and the row of the flow"
 
 
+def test_explain_states_how_many_flows_did_not_finish(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = "{ source = 0, target = 1, size = '20 KB' }, { source = 0, target = 1, size = '9 GB' }"
+    text = re.sub(r"\[\{.*\}\]", f"[{two}]", ALONE)
+    Path("cut.toml").write_text(f'time_limit = "1 ms"{text}', encoding="utf-8")
+    vary = ["explain", "cut.toml", "--vary", "transport=dctcp,tcp", "--seeds", "2"]
+    assert cli.invoke(vary) == 0
+    line = "without flows that did not finish: dctcp 2 of 4, tcp 2 of 4"
+    assert line in capsys.readouterr().out.splitlines()
+
+
 LOSSY = BREAKDOWN | {
     "transport": "tcp",
     "queue": {"kind": "drop_tail", "capacity": "10 KB"},

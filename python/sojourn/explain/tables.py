@@ -77,6 +77,23 @@ def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     return lines
 
 
+def unfinished_lines(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return a line with the number of flows without a completion time; none if all finished."""
+    numbers: dict[str, tuple[int, int]] = {}
+    for run in runs:
+        scheme = ", ".join(str(run.labels[label]) for label in labels)
+        flows = metrics.judged(run.result)
+        left_out = flows.filter(pl.col("outcome") != "finished").height
+        count, total = numbers.get(scheme, (0, 0))
+        numbers[scheme] = (count + left_out, total + flows.height)
+    each = [
+        f"{scheme + ' ' if scheme else ''}{count:,} of {total:,}"
+        for scheme, (count, total) in numbers.items()
+        if count
+    ]
+    return [f"without flows that did not finish: {', '.join(each)}"] if each else []
+
+
 def _main_cause(values: Mapping[str, float], runs: Sequence[Run], bucket: metrics.Bucket) -> str:
     """Return the largest part of a mean slowdown above 1 as the end of a sentence."""
     slowdown = values[TOTAL]
