@@ -91,9 +91,35 @@ def test_means_of_calls_are_the_sums_of_means_of_their_legs(breakdowns: list[soj
     assert mean("server", TOTAL) == pytest.approx(20e-6)
     parts = sum(mean("call", part) for part in PARTS)
     assert parts == pytest.approx(mean("call", TOTAL) - mean("server", TOTAL))
-    lines = tables.call_sentences(table, [])
+    lines = tables.call_sentences(rpc_runs, [])
     share = mean("request", TOTAL) / mean("call", TOTAL)
     assert lines[0].startswith(f"rpc calls: {share:.0%} the request, ")
+
+
+def test_the_cause_of_a_latency_is_a_part_of_the_excess_over_the_ideal_fcts() -> None:
+    rpc_runs = sweep(over_seeds([({}, RPC)], 2))
+    table = accounts.by_call(rpc_runs, excess=True)
+    legs = ("request", "response")
+    means = {
+        (leg, name): metrics.at(table, leg=leg, metric=name)
+        for leg in legs
+        for name in (TOTAL, accounts.ALONE, *PARTS)
+    }
+    for leg in legs:
+        excess = means[leg, TOTAL] - means[leg, accounts.ALONE]
+        assert sum(means[leg, part] for part in PARTS) == pytest.approx(excess)
+    excess = sum(means[leg, TOTAL] - means[leg, accounts.ALONE] for leg in legs)
+    largest = max(means[leg, part] for leg in legs for part in PARTS)
+    (line,) = tables.call_sentences(rpc_runs, [])
+    assert f"; {largest / excess:.0%} of the excess over the ideal FCTs is " in line
+
+
+def test_the_transmission_of_a_request_in_an_idle_network_is_no_cause() -> None:
+    one_call = {**RPC["workload"], "pattern": {"outstanding": 1, "calls": 1}}
+    one_pair = {**BREAKDOWN["topology"], "senders": 1, "receivers": 1}
+    idle = RPC | {"workload": one_call, "topology": one_pair}
+    (line,) = tables.call_sentences(sweep(over_seeds([({}, idle)], 1)), [])
+    assert line.endswith("; request and response are near the ideal FCT")
 
 
 def test_bars_of_a_call_extend_from_the_request_to_the_end_of_the_response(

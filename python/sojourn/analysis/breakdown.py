@@ -268,15 +268,16 @@ REQUEST, SERVER, RESPONSE, CALL = "request", "server", "response", "call"
 LEGS = (REQUEST, SERVER, RESPONSE)
 
 
-def of_calls(result: Result, kind: str = "") -> pl.DataFrame:
+def of_calls(result: Result, kind: str = "", *, excess: bool = False) -> pl.DataFrame:
     """Return the answered calls with the parts of their latency in seconds.
 
     A row is a row of `calls.numbered` with a column for each of `PARTS` of the request, such as
     `request: pace`, and of the response, and with `server`, the time from the last byte of the
     request to the start of the response. These columns add up to `latency_s`; the FCTs are
-    `request_s` and `response_s`. Raises `ScenarioError` if the run has no FCT breakdown.
+    `request_s` and `response_s`. With `excess`, the parts of the ideal FCTs are subtracted, as in
+    `divided`. Raises `ScenarioError` if the run has no FCT breakdown.
     """
-    flows = divided(result)
+    flows = divided(result, excess=excess)
     table = rpc.numbered(result, kind).drop_nulls("latency_s")
     for leg in (REQUEST, RESPONSE):
         names = {leg: "flow", f"{leg}_s": "fct_s", f"{leg}_alone_s": "ideal_fct_s"}
@@ -288,8 +289,10 @@ def of_calls(result: Result, kind: str = "") -> pl.DataFrame:
     return table.with_columns(server.round(12).alias(SERVER))
 
 
-def by_call(runs: Iterable[Run]) -> pl.DataFrame:
+def by_call(runs: Iterable[Run], *, excess: bool = False) -> pl.DataFrame:
     """Return the mean parts of calls of each kind, over seeds, in seconds.
+
+    The parts are those of `of_calls`.
 
     A row is a combination of labels, a `kind`, a `leg` (request, server, response, or call) and a
     `metric` of `by_size`, in the columns of `metrics.across_seeds`. A server's time has no parts.
@@ -299,7 +302,7 @@ def by_call(runs: Iterable[Run]) -> pl.DataFrame:
     for run in runs:
         if run.result.flows["latency_s"].count() == 0:
             continue
-        answered = of_calls(run.result)
+        answered = of_calls(run.result, excess=excess)
         for calls in answered.partition_by("kind", maintain_order=True):
             means = calls.select(pl.selectors.numeric().mean()).row(0, named=True)
             rows += [

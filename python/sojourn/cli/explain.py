@@ -126,7 +126,7 @@ def _all_flows(
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)
     written += page.write_differences(differences, out) + last
-    console.show_lines([*page.call_sentences(calls, labels), *page.sentences(runs, labels)])
+    console.show_lines([*page.call_sentences(runs, labels), *page.sentences(runs, labels)])
     console.show_lines(page.unfinished_lines(runs, labels))
     console.show_lines(page.job_sentences(runs, labels))
     console.show(parts.breakdown_summary(table, labels, units.format_time, "mean FCT by cause"))

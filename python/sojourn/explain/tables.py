@@ -134,13 +134,17 @@ def job_sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
             line = f"{name} takes {format_time(job['duration_s'])}, {job['ratio']:.2f} of its bound"
             if excess[part] > 0:
                 line += (
-                    f"; its critical path of {path.height} flows waited most for {LABELS[part]} "
+                    f"; its critical path of {_flows(path.height)} waited most for {LABELS[part]} "
                     f"({format_time(excess[part])}, {PARTS[part]}), flow {worst['flow']} of step "
                     f"{worst['step']:.0f} from host {worst['source']} to {worst['target']} for "
                     f"{format_time(worst[part])}{_place_of_wait(run.result, worst['flow'], part)}"
                 )
             lines.append(line)
     return lines
+
+
+def _flows(count: int) -> str:
+    return "1 flow" if count == 1 else f"{count:,} flows"
 
 
 def _place_of_wait(result: Result, flow: int, part: str) -> str:
@@ -165,8 +169,12 @@ def call_tables(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[T
     return breakdown_tables(table.rename({"kind": CALLS}), [*labels, "leg"], show)
 
 
-def call_sentences(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Return for each scheme and kind of calls the shares of the legs, and the largest part."""
+def call_sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return for each scheme and kind of calls the shares of the legs, and the main cause.
+
+    That is the largest part of the time by which request and response exceed their ideal FCTs.
+    """
+    table = breakdown.by_call(runs, excess=True)
     if table.is_empty():
         return []
     lines = []
@@ -175,15 +183,24 @@ def call_sentences(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         latency = values[breakdown.CALL, TOTAL]
         legs = {leg: values[leg, TOTAL] / latency for leg in breakdown.LEGS}
         leg_shares = ", ".join(f"{share:.0%} the {leg}" for leg, share in legs.items())
-        parts = {key: value for key, value in values.items() if key[1] in PARTS and key[0] in legs}
-        leg, part = max(parts, key=lambda key: parts[key])
         scheme = ", ".join(str(group[label][0]) for label in labels)
-        largest = f"{LABELS[part]} of the {leg} ({PARTS[part]})"
         lines.append(
             f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {leg_shares}; "
-            f"{parts[leg, part] / latency:.0%} of the latency is {largest}"
+            f"{_cause_of_calls(values)}"
         )
     return lines
+
+
+def _cause_of_calls(values: Mapping[tuple[str, str], float]) -> str:
+    """Return the largest part of the excess of requests and responses, by leg and metric."""
+    legs = (breakdown.REQUEST, breakdown.RESPONSE)
+    fcts, ideals = (sum(values[leg, name] for leg in legs) for name in (TOTAL, breakdown.ALONE))
+    if fcts < NEAR_IDEAL * ideals:
+        return f"request and response are {NEAR}"
+    leg, part = max(((leg, part) for leg in legs for part in PARTS), key=values.__getitem__)
+    share = values[leg, part] / (fcts - ideals)
+    cause = f"{LABELS[part]} of the {leg} ({PARTS[part]})"
+    return f"{share:.0%} of the excess over the ideal FCTs is {cause}"
 
 
 def slowest(runs: Sequence[Run], labels: Sequence[str], most: int = 5) -> list[Table]:
