@@ -42,6 +42,22 @@ topology = { kind = "dumbbell", senders = 2, receivers = 2, rate = "50 Mbps", de
 workload = { kind = "long_lived", class = "bulk" }
 """
 
+RING = """
+transport = "dctcp"
+topology = { kind = "star", hosts = 4 }
+workload = { kind = "collective", algorithm = "ring", ranks = 4, size = "400 KB" }
+"""
+
+CALLS = """
+transport = "dctcp"
+topology = { kind = "dumbbell", senders = 3, receivers = 3 }
+[workload]
+kind = "rpc"
+request = { kind = "fixed", size = "64 KB" }
+response = { kind = "fixed", size = "1 KB" }
+pattern = { outstanding = 1, calls = 40 }
+"""
+
 SCHEMES = """
 [schemes.dctcp]
 [schemes.pfc]
@@ -324,6 +340,57 @@ def test_long_lived_flows_of_several_classes_have_shares(
     assert table["class"].unique(maintain_order=True).to_list() == ["all", "early", "late"]
     of_cubic = table.filter(transport="cubic")["value"].to_list()
     assert sum(of_cubic[1:]) == pytest.approx(1)
+
+
+def test_jobs_are_compared_by_duration(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ring.toml").write_text(RING, encoding="utf-8")
+    measures = ["--plot", "mean duration", "--plot", "max duration of class collective"]
+    vary = ["--vary", "transport=dctcp,constant_rate", "--tables", *measures]
+    assert cli.invoke(["compare", "ring.toml", *vary]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("constant_rate's job collective takes ")
+    assert re.search(r"durations of jobs\s+job +transport +duration +over bound +ratio\s", printed)
+    table = pl.read_csv("results/compare/ring/comparison.csv").filter(metric="duration")
+    runs = [
+        sojourn.run(sojourn.read("ring.toml") | {"transport": each})
+        for each in ("dctcp", "constant_rate")
+    ]
+    lasted = [run.flows.select((pl.col("start_s") + pl.col("fct_s")).max()).item() for run in runs]
+    assert table["value"].to_list() == pytest.approx(lasted)
+    (pair,) = pl.read_csv("results/compare/ring/pairs.csv").filter(metric="duration").to_dicts()
+    assert pair["value"] == pytest.approx(lasted[1] / lasted[0])
+    assert (pair["class"], pair["pairs"], pair["unfinished"]) == ("collective", 1, 0)
+    drawn = Path("results/compare/ring/comparison.svg").read_text(encoding="utf-8")
+    assert "mean duration" in drawn
+    assert "max duration of class collective" in drawn
+
+
+def test_an_unfinished_job_has_a_lower_bound_and_no_ratio(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("ring.toml").write_text('time_limit = "100 us"' + RING, encoding="utf-8")
+    assert cli.invoke(["compare", "ring.toml", "--vary", "transport=dctcp,swift"]) == 0
+    assert re.search(r"collective +swift +≥ 100 µs +≥ [\d.]+ +-", capsys.readouterr().out)
+    (pair,) = pl.read_csv("results/compare/ring/pairs.csv").filter(metric="duration").to_dicts()
+    assert (pair["pairs"], pair["unfinished"], pair["unfinished_against"]) == (0, 1, 1)
+
+
+def test_calls_are_compared_by_latency(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("calls.toml").write_text(CALLS, encoding="utf-8")
+    assert cli.invoke(["run", "calls.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"latency\s+calls of kind +calls +unanswered +mean", printed)
+    assert re.search(r"\n +rpc +40 +0 +[\d.]+ µs", printed)
+    assert cli.invoke(["compare", "calls.toml", "--vary", "transport=dctcp,constant_rate"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("constant_rate's rpc calls take ")
+    assert re.search(r"latencies of calls\s+calls of kind +transport +calls +latency mean", printed)
+    table = pl.read_csv("results/compare/calls/comparison.csv")
+    means = table.filter(metric="latency mean")["value"].to_list()
+    latency = sojourn.run(sojourn.read("calls.toml")).flows["latency_s"].mean()
+    assert means[0] == pytest.approx(latency)
+    pair = pl.read_csv("results/compare/calls/pairs.csv").filter(metric="latency mean")
+    assert pair["value"].to_list() == pytest.approx([means[1] / means[0]])
 
 
 def test_counters_of_each_scheme_are_printed_and_written(

@@ -46,6 +46,22 @@ def test_an_unknown_measure_gives_a_list_of_all() -> None:
         assert word in str(caught.value)
 
 
+def test_durations_of_jobs_are_measures() -> None:
+    workload = {"kind": "collective", "algorithm": "ring", "ranks": 4, "size": "40 KB", "jobs": 2}
+    result = sojourn.run(
+        {**SCENARIO, "topology": {"kind": "star", "hosts": 8}} | {"workload": workload}
+    )
+    lasted = sojourn.jobs.jobs(result)["duration_s"]
+    assert objectives.read("mean duration").of(result).value == pytest.approx(lasted.mean())
+    assert objectives.read("duration max").of(result).value == lasted.max()
+    first = objectives.read("max duration of class collective 1")
+    assert (first.of(result).value, first.unit) == (lasted[0], "s")
+    with pytest.raises(ScenarioError, match="unknown job `collective`; did you mean"):
+        objectives.read("max duration of class collective").of(result)
+    with pytest.raises(ScenarioError, match="the run has no jobs"):
+        objectives.read("mean duration").of(sojourn.run(SMALL))
+
+
 def test_measures_of_long_lived_flows_are_those_of_tables() -> None:
     workload = {"kind": "long_lived", "class": "bulk"}
     result = sojourn.run({**SCENARIO, "workload": workload, "time_limit": "2 ms"})

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.metrics import Metric, Statistic
+from sojourn._core import ScenarioError
+from sojourn.analysis.metrics import Floats, Metric, Statistic, reported
 from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result
 
@@ -58,6 +59,30 @@ def duration(job: str | None = None) -> Metric:
     return lambda result: _longest(result, job, "duration_s")
 
 
+def durations(statistic: str, job: str | None = None) -> Metric:
+    """Measure a statistic of the durations of jobs in seconds: `mean`, `max` or a percentile.
+
+    Jobs with unfinished flows count as in `duration`. Raises `ScenarioError` for an unknown job,
+    and if the run has no jobs.
+    """
+    return lambda result: reported(statistic, *observed(result, job))
+
+
+def observed(result: Result, job: str | None = None) -> tuple[Floats, Floats]:
+    """Return the durations of finished jobs in seconds, and the lower bounds of unfinished ones.
+
+    Raises `ScenarioError` for an unknown job, and if the run has no jobs.
+    """
+    table = _chosen(result, job)
+    unfinished = table.filter(pl.col("duration_s").is_null())["start_s"].to_numpy()
+    return table["duration_s"].drop_nulls().to_numpy(), result.summary["simulated_s"] - unfinished
+
+
+def names(result: Result) -> list[str]:
+    """Return the names of the jobs of a run, which are their classes."""
+    return [row["class"] for row in result.summary.get("jobs", [])]
+
+
 def over_bound(job: str | None = None) -> Metric:
     """Measure the duration of a job over its bound; by default the largest of all jobs."""
     return lambda result: _longest(result, job, "ratio")
@@ -73,12 +98,12 @@ def _longest(result: Result, job: str | None, column: str) -> Statistic:
 
 
 def _chosen(result: Result, job: str | None) -> pl.DataFrame:
-    """Return the row of a job, or all; raise `ValueError` for an unknown job."""
-    names = [row["class"] for row in result.summary["jobs"]]
-    if job is not None and job not in names:
-        raise ValueError(f"job: unknown job `{job}`{did_you_mean(job, names)}")
-    if not names:
-        raise ValueError("the run has no jobs; give a workload of kind `collective`")
+    """Return the row of a job, or all; raise `ScenarioError` for an unknown job."""
+    known = names(result)
+    if not known:
+        raise ScenarioError("the run has no jobs; give a workload of kind `collective`")
+    if job is not None and job not in known:
+        raise ScenarioError(f"job: unknown job `{job}`{did_you_mean(job, known)}")
     table = jobs(result)
     return table if job is None else table.filter(pl.col("job") == job)
 

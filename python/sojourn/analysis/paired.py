@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from sojourn._core import ScenarioError
-from sojourn.analysis import convergence, long_lived, metrics
+from sojourn.analysis import convergence, durations, long_lived, metrics
 from sojourn.analysis.metrics import Bucket, Floats
 from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result, Run
@@ -64,6 +64,9 @@ so that few long FCTs do not dominate.
 THROUGHPUT = "throughput"
 """Metric of ratios of the throughput of long-lived flows, by class."""
 
+TIMES = (durations.DURATION, durations.LATENCY_MEAN)
+"""Metrics of ratios of the durations of jobs, and of the mean latencies of calls."""
+
 IDENTITY = ("source", "target", "size_bytes", "start_s")
 """Columns that are equal, besides the number, if a flow is the same under another scheme."""
 
@@ -80,7 +83,8 @@ def ratios(
     `by` is the label whose values are the schemes; `against` is the baseline, by default the value
     of the first run. A row is a scheme, a combination of the other labels except the seed, a bucket
     of sizes or a class (by default `metrics.BUCKETS` and all classes) and one of `METRICS`; or a
-    class of long-lived flows and `THROUGHPUT`, where a ratio above 1 is that of a faster scheme.
+    class of long-lived flows and `THROUGHPUT`, where a ratio above 1 is that of a faster scheme;
+    or a job or a kind of calls, as the `class`, and one of `TIMES`.
     The columns are the labels, `against`, `size`, `class`, `metric`, and
 
     * `value`, `low`, `high`: the ratio and its 95 % interval; below 1 if the scheme is faster;
@@ -117,7 +121,9 @@ def ratios(
             for bucket in buckets:
                 pairs_of_scheme = pairs.get((str(scheme), bucket), [])
                 rows += _rows({**labels, by: scheme}, reference, bucket, pairs_of_scheme)
-            rows += _throughput_rows({**labels, by: scheme}, by, reference, seeds.values())
+            sides = _sides(str(scheme), str(reference), seeds.values())
+            rows += _throughput_rows({**labels, by: scheme}, reference, sides)
+            rows += _time_rows({**labels, by: scheme}, reference, sides)
     names = [name for name in runs[0].labels if name != "seed"]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.select(*names, *COLUMNS) if rows else table
@@ -317,44 +323,70 @@ def _rows(
     return rows
 
 
-def _throughput_rows(
-    labels: dict[str, Any], by: str, reference: Any, seeds: Iterable[dict[str, Run]]
-) -> list[dict[str, Any]]:
-    """Return a row for each class of long-lived flows under a scheme other than the baseline."""
-    names = (str(labels[by]), str(reference))
-    if names[0] == names[1]:
+Sides = list[tuple[Result, Result]]
+"""The results of a scheme and of the baseline in each seed that both have."""
+
+
+def _sides(scheme: str, reference: str, seeds: Iterable[dict[str, Run]]) -> Sides:
+    """Return the results of a scheme and the baseline; none of the baseline itself."""
+    if scheme == reference:
         return []
-    sides = [
-        tuple(runs[name].result for name in names)
-        for runs in seeds
-        if all(name in runs for name in names)
-    ]
+    both = (runs for runs in seeds if scheme in runs and reference in runs)
+    return [(runs[scheme].result, runs[reference].result) for runs in both]
+
+
+def _throughput_rows(labels: dict[str, Any], reference: Any, sides: Sides) -> list[dict[str, Any]]:
+    """Return a row for each class of long-lived flows under a scheme other than the baseline."""
     rows = []
     for name in long_lived.classes(result for side in sides for result in side):
         throughput = long_lived.throughput(name)
-        values = np.array([[throughput(result).value for result in side] for side in sides])
-        values = values[np.isfinite(values).all(axis=1) & (values > 0).all(axis=1)]
-        value, low, high = interval(np.log(values[:, 0] / values[:, 1]))
+        values = [[throughput(result).value for result in side] for side in sides]
         flows = long_lived.flow_count(name)
+        pairs = sum(min(flows(result) for result in side) for side in sides)
+        row = {**labels, "against": reference, **Bucket(name, of_class=name).where}
+        rows.append({**row, "metric": THROUGHPUT, **_by_seed(values), "pairs": pairs})
+    return rows
+
+
+def _time_rows(labels: dict[str, Any], reference: Any, sides: Sides) -> list[dict[str, Any]]:
+    """Return a row for each job and kind of calls under a scheme other than the baseline."""
+    rows = []
+    for group in durations.groups(result for side in sides for result in side):
+        observed = [
+            [group.observed(result) for result in side]
+            for side in sides
+            if all(map(group.is_in, side))
+        ]
+        finished = [[_mean(times) for times, _ in side] for side in observed]
+        counted = [[_mean(np.concatenate(both)) for both in side] for side in observed]
+        row = {**labels, "against": reference, **Bucket(group.name, of_class=group.name).where}
         rows.append(
             {
-                **labels,
-                "against": reference,
-                **Bucket(name, of_class=name).where,
-                "metric": THROUGHPUT,
-                "value": value,
-                "low": low,
-                "high": high,
-                "seeds": len(values),
-                "same_flows": True,
-                "pairs": sum(min(flows(result) for result in side) for side in sides),
-                "unfinished": 0,
-                "unfinished_against": 0,
-                "unfinished_both": 0,
-                "with_unfinished": math.nan,
+                **row,
+                "metric": group.ratio,
+                **_by_seed(finished),
+                "same_flows": group.is_job,
+                "pairs": sum(min(len(times) for times, _ in side) for side in observed),
+                "unfinished": sum(len(side[0][1]) for side in observed),
+                "unfinished_against": sum(len(side[1][1]) for side in observed),
+                "with_unfinished": _by_seed(counted)["value"],
             }
         )
     return rows
+
+
+def _mean(times: Floats) -> float:
+    return float(times.mean()) if len(times) else math.nan
+
+
+def _by_seed(values: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Return the columns of the ratio of two values in each seed that has both."""
+    pairs = np.array(values).reshape(-1, 2)
+    pairs = pairs[np.isfinite(pairs).all(axis=1) & (pairs > 0).all(axis=1)]
+    value, low, high = interval(np.log(pairs[:, 0] / pairs[:, 1]))
+    unfinished = dict.fromkeys(("unfinished", "unfinished_against", "unfinished_both"), 0)
+    ratio = {"value": value, "low": low, "high": high, "seeds": len(pairs), "same_flows": True}
+    return {**ratio, **unfinished, "with_unfinished": math.nan}
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

@@ -66,7 +66,21 @@ def _parts(result: Result) -> int:
     return len(result.summary["scenario"]["workload"].get("parts", [None]))
 
 
-def _observed(result: Result, kind: str) -> tuple[Floats, Floats]:
+def kinds(result: Result) -> list[str]:
+    """Return the kinds of the calls of a run; none in an answer of the fidelity `flows`."""
+    if result.summary.get(FIELD, {}).get("kind") == FLOWS:
+        return []
+    classes = set(result.flows["class"].unique())
+    stems = [name.removesuffix(REQUEST) for name in classes if name.endswith(REQUEST)]
+    return sorted(stem for stem in stems if f"{stem}{RESPONSE}" in classes)
+
+
+def of_kind(kind: str) -> str:
+    """Return the prefix that selects the calls of one kind only."""
+    return f"{kind}{REQUEST}"
+
+
+def observed(result: Result, kind: str) -> tuple[Floats, Floats]:
     """Return the latencies of answered calls, and the waiting times of unanswered ones.
 
     Raises `ScenarioError` for an answer of the fidelity `flows`, which has no latencies.
@@ -88,12 +102,12 @@ def latency(statistic: str, kind: str = "", *, few: bool = False) -> Metric:
     An unanswered call counts with its waiting time, a lower bound. `few` is that of `metrics.fct`.
     """
     of = statistic_of if few else reported
-    return lambda result: of(statistic, *_observed(result, kind))
+    return lambda result: of(statistic, *observed(result, kind))
 
 
 def latency_cdf(runs: Iterable[Run], kind: str = "", points: int = 400) -> pl.DataFrame:
     """Return the distribution of latencies for each set of labels, in the form of `metrics.cdf`."""
-    return cumulative(runs, lambda result: _observed(result, kind), points)
+    return cumulative(runs, lambda result: observed(result, kind), points)
 
 
 def delivered(kind: str = "", until_s: float | None = None) -> Metric:

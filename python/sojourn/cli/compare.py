@@ -137,8 +137,7 @@ def compare(
     written += outputs.write_flows(runs, out) if flows else []
     sentences = paired_tables.sentences(paired, by, differences)
     console.show_lines(paired_tables.shortened(sentences))
-    console.show(tables.summary_tables(table, paired))
-    console.show([*tables.long_lived_tables(table), *tables.counter_tables(table)])
+    console.show(tables.main_tables(table, paired))
     show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)
     parts = comparison.parts_of(table, comparison.FCT_PARTS)
     console.show(show_parts(parts, prefix="FCT breakdown, "))

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from sojourn._core import ScenarioError
-from sojourn.analysis import breakdown, convergence, long_lived, metrics, paired
+from sojourn.analysis import breakdown, convergence, durations, long_lived, metrics, paired
 from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
 from sojourn.runs.runner import MAX_RUNS, over_seeds, sweep
@@ -84,13 +84,13 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     scheme, named by its `name`.
 
     Rows are by `size`, and by `class` if there is more than one; those of long-lived flows are by
-    class, and those of `COUNTERS` of all flows. With `median`, values are medians
-    over seeds. With a single seed, means have the intervals of `convergence.within_run`, and p99s
-    of answers by samples those of `convergence.p99s_within_run`. With
-    `account`, runs record FCT breakdowns, and metrics that begin with `FCT_PARTS` and
-    `SLOWDOWN_PARTS` are added: the parts of the mean FCT and of the mean slowdown of finished flows
-    (`accounts.by_size`; always means, since medians of parts do not add up). The options are those
-    of `run_many`.
+    class, those of jobs and calls by job and kind, and those of `COUNTERS` of all flows.
+    With `median`, values are medians over seeds. With a single seed, means have the intervals of
+    `convergence.within_run`, and p99s of answers by samples those of
+    `convergence.p99s_within_run`. With `account`, runs record FCT breakdowns, and metrics that
+    begin with `FCT_PARTS` and `SLOWDOWN_PARTS` are added: the parts of the mean FCT and of the
+    mean slowdown of finished flows (`accounts.by_size`; always means, since medians of parts do not
+    add up). The options are those of `run_many`.
     """
     if SCHEMES not in base and not variations:
         base = {SCHEMES: {str(base.get("name") or "scenario"): base}}
@@ -128,6 +128,11 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         )
         summary = metrics.across_seeds(measured, median=median)
         identity = {"size": pl.lit(metrics.ALL.name), "class": pl.lit(name)}
+        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+    for group in durations.groups(run.result for run in runs):
+        measured = metrics.measure(runs, **group.metrics(percentiles))
+        summary = metrics.across_seeds(measured, median=median)
+        identity = {"size": pl.lit(metrics.ALL.name), "class": pl.lit(group.name)}
         tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
     for prefix in (FCT_PARTS, SLOWDOWN_PARTS) if account else ():
         parts = breakdown.by_size(runs, buckets, slowdowns=prefix == SLOWDOWN_PARTS)

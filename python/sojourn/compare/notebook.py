@@ -11,7 +11,7 @@ import polars as pl
 from sojourn.analysis import paired
 from sojourn.compare import paired_plot, paired_tables, plot
 from sojourn.compare.comparison import compare
-from sojourn.compare.tables import counter_tables, long_lived_tables, summary_tables
+from sojourn.compare.tables import main_tables
 from sojourn.runs.results import Run
 from sojourn.show.console import text_table
 from sojourn.show.notebook import as_html, as_svg
@@ -48,12 +48,7 @@ class Comparison:
         return "\n".join(self.sentences)
 
     def _repr_html_(self) -> str:
-        shown = [
-            *summary_tables(self.table, self.pairs),
-            *long_lived_tables(self.table),
-            *counter_tables(self.table),
-        ]
-        tables = [text_table(table) for table in shown]
+        tables = [text_table(table) for table in main_tables(self.table, self.pairs)]
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
         if not self.pairs.is_empty() and "FCT mean" in self.pairs["metric"]:

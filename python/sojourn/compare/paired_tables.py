@@ -7,12 +7,16 @@ import polars as pl
 
 from sojourn.analysis import long_lived
 from sojourn.analysis.breakdown import LABELS, TOTAL
+from sojourn.analysis.durations import DURATION, LATENCY_MEAN
 from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
-from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT
+from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT, TIMES
 from sojourn.show.table import Table
 
 MAX_UNFINISHED = 0.01
 """Largest share of unfinished flows that are not mentioned if they change no statement."""
+
+THINGS = {DURATION: "jobs", LATENCY_MEAN: "calls"}
+"""Things that a ratio of times is about, if not flows."""
 
 MARK = "*"
 """Mark of ratios that unfinished flows may change."""
@@ -29,7 +33,7 @@ def tables(table: pl.DataFrame) -> list[Table]:
     if table.is_empty():
         return []
     output: list[Table] = []
-    table = table.filter(pl.col("metric") != THROUGHPUT)
+    table = table.filter(pl.col("metric").is_in(list(METRICS)))
     for part in table.partition_by(*GROUP_COLUMNS, maintain_order=True):
         labels = label_columns(table)
         rows = []
@@ -58,8 +62,9 @@ def tables(table: pl.DataFrame) -> list[Table]:
 def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None) -> list[str]:
     """Return a sentence for each scheme and each combination of the other variations.
 
-    Sentences about all flows, by size, precede those about each class, and those about completion
-    times precede those about the throughput of long-lived flows. With `differences` of FCT
+    Sentences about jobs and calls come first. Those about all flows, by size, precede those about
+    each class, and those about completion times precede those about the throughput of long-lived
+    flows. With `differences` of FCT
     breakdowns, a sentence names the largest part of a difference.
     """
     if table.is_empty():
@@ -74,7 +79,9 @@ def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = N
         .sort("class", maintain_order=True)
         .partition_by("class", *labels, maintain_order=True),
     ]
-    lines = [_sentence(group.to_dicts(), by, labels, parts) for group in groups]
+    times = table.filter(pl.col("metric").is_in(TIMES), pl.col("value").is_not_nan())
+    lines = [_time_sentence(row, by, labels) for row in times.to_dicts()]
+    lines += [_sentence(group.to_dicts(), by, labels, parts) for group in groups]
     throughputs = table.filter(pl.col("metric") == THROUGHPUT, pl.col("value").is_not_nan())
     # A single class is all flows.
     if throughputs["class"].n_unique() == long_lived.SINGLE_CLASS:
@@ -128,9 +135,7 @@ def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Par
         ratio = f"{_number(row['value'], row)}{of_baseline}{_bounds(row)}"
         clauses.append(f"{_flows(row)} take {ratio}{_left_out(row, by)}{parts.largest(row)}")
         of_baseline = ""
-    case = ", ".join(f"{name}={first[name]}" for name in labels if name != by)
-    sentence = f"{scheme_name(by, first[by])}'s {'; '.join(clauses)}"
-    return f"{case}: {sentence}" if case else sentence
+    return f"{_case(first, by, labels)}{scheme_name(by, first[by])}'s {'; '.join(clauses)}"
 
 
 def _left_out(row: dict[str, Any], by: str) -> str:
@@ -138,12 +143,13 @@ def _left_out(row: dict[str, Any], by: str) -> str:
     if not may_change_ratio(row):
         return ""
     count, total = _unfinished(row)
+    things = THINGS.get(row["metric"], "flows")
     of_scheme, of_baseline = (row[name] for name in ("unfinished", "unfinished_against"))
     both = row["unfinished_both"]
     sides = {by: of_scheme + both, "against": of_baseline + both}
     names = " or ".join(scheme_name(by, row[name]) for name, number in sides.items() if number)
     with_them = f"{_bound(row)}{_number(row['with_unfinished'], row)} with their waiting times"
-    return f", without {count:,} of {total:,} flows, unfinished under {names} ({with_them})"
+    return f", without {count:,} of {total:,} {things}, unfinished under {names} ({with_them})"
 
 
 def _bound(row: dict[str, Any]) -> str:
@@ -154,12 +160,25 @@ def _bound(row: dict[str, Any]) -> str:
     return "at least " if of_scheme else "at most "
 
 
-def _throughput_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
+def _time_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
+    is_job = row["metric"] == DURATION
+    what = f"job {row['class']} takes" if is_job else f"{row['class']} calls take"
+    ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s time"
+    scheme = scheme_name(by, row[by])
+    return f"{_case(row, by, labels)}{scheme}'s {what} {ratio}{_bounds(row)}{_left_out(row, by)}"
+
+
+def _case(row: dict[str, Any], by: str, labels: list[str]) -> str:
+    """Return the values of the other variations as the beginning of a sentence."""
     case = ", ".join(f"{name}={row[name]}" for name in labels if name != by)
+    return f"{case}: " if case else ""
+
+
+def _throughput_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
     of_class = "" if row["class"] == ALL.name else f" of class {row['class']}"
     ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s throughput"
     flows = f"{scheme_name(by, row[by])}'s long-lived flows{of_class}"
-    return f"{case + ': ' if case else ''}{flows} get {ratio}{_bounds(row)}"
+    return f"{_case(row, by, labels)}{flows} get {ratio}{_bounds(row)}"
 
 
 def _flows(row: dict[str, Any]) -> str:

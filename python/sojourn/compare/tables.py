@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.analysis import long_lived, metrics
+from sojourn.analysis import durations, long_lived, metrics, paired
 from sojourn.analysis.convergence import P99S
 from sojourn.compare import comparison
 from sojourn.compare.paired_tables import marked
@@ -14,6 +14,8 @@ from sojourn.show.environment import difference_lines, environment_line
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import COUNTS, format_value
 from sojourn.show.result import (
+    JOBS_BOUND,
+    LATENCY_NOTE,
     LONG_LIVED_NOTE,
     convergence_warnings,
     scenario_warnings,
@@ -37,6 +39,16 @@ HIDDEN = ("realised load",)
 """Metrics of all flows that only the complete tables have."""
 
 
+def main_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
+    """Return the tables of flows, jobs, calls, long-lived flows and counters."""
+    return [
+        *summary_tables(table, pairs),
+        *time_tables(table, pairs),
+        *long_lived_tables(table),
+        *counter_tables(table),
+    ]
+
+
 def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
     """Return the values of all schemes, sizes and classes with the ratios to the baseline.
 
@@ -56,12 +68,11 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
         for scheme in part.partition_by(labels, maintain_order=True):
             values = {row["metric"]: format_value(row) for row in scheme.to_dicts()}
             first = scheme.row(0, named=True)
-            ratio = ratios.get(_key(first, labels))
-            is_baseline = bool(ratios) and str(first[labels[0]]) == str(pairs["against"][0])
-            ratio_text = "baseline" if is_baseline else marked(ratio) if ratio else "-"
             cells = [values.get(name, "-") for name in names]
             heads = (str(first[label]) for label in labels)
-            rows.append((group, *heads, *cells, *([ratio_text] if ratios else [])))
+            rows.append(
+                (group, *heads, *cells, *([_ratio_cell(first, labels, ratios)] if ratios else []))
+            )
     has_classes = any(part["class"][0] != metrics.ALL.name for part in parts)
     head = "size or class" if has_classes else "size"
     columns = [head, *labels, *names, *(["ratio"] if ratios else [])]
@@ -96,6 +107,39 @@ def long_lived_tables(table: pl.DataFrame) -> list[Table]:
     ]
     columns = ["class", *labels, *names]
     return [Table("long-lived flows", columns, rows, labels=1 + len(labels))]
+
+
+def time_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
+    """Return the durations of jobs and the latencies of calls with the ratios, if any."""
+    times = table.filter(durations.is_metric())
+    is_job = pl.col("metric").is_in([durations.DURATION, durations.OVER_BOUND])
+    kinds = {"job": times.filter(is_job), "calls of kind": times.filter(~is_job)}
+    ratios = pairs if pairs.is_empty() else pairs.filter(pl.col("metric").is_in(paired.TIMES))
+    return [_time_table(head, part, ratios) for head, part in kinds.items() if not part.is_empty()]
+
+
+def _time_table(head: str, times: pl.DataFrame, pairs: pl.DataFrame) -> Table:
+    labels = comparison.labels(times)
+    ratios = {_key(row, labels): row for row in pairs.to_dicts()}
+    rows = []
+    for group in times.partition_by("class", *labels, maintain_order=True):
+        first = group.row(0, named=True)
+        heads = (first["class"], *(str(first[label]) for label in labels))
+        cells = [*heads, *map(format_value, group.to_dicts())]
+        rows.append([*cells, *([_ratio_cell(first, labels, ratios)] if ratios else [])])
+    columns = [head, *labels, *_metrics(times), *(["ratio"] if ratios else [])]
+    title = "durations of jobs" if head == "job" else "latencies of calls"
+    return Table(title, columns, rows, labels=1 + len(labels))
+
+
+def _ratio_cell(
+    row: Mapping[str, Any], labels: Sequence[str], ratios: Mapping[tuple[str, ...], dict[str, Any]]
+) -> str:
+    """Return the ratio of the group of a row to the baseline."""
+    if str(row[labels[0]]) == str(next(iter(ratios.values()))["against"]):
+        return "baseline"
+    ratio = ratios.get(_key(row, labels))
+    return marked(ratio) if ratio else "-"
 
 
 def counter_tables(table: pl.DataFrame) -> list[Table]:
@@ -149,7 +193,8 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
 def _parts(table: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the metrics of flows of each size and class that has values of its own."""
     table = comparison.without_parts(table)
-    table = table.filter(~pl.col("metric").is_in([*long_lived.METRICS, *comparison.COUNTERS]))
+    others = pl.col("metric").is_in([*long_lived.METRICS, *comparison.COUNTERS])
+    table = table.filter(~others, ~durations.is_metric())
     parts: list[pl.DataFrame] = []
     for part in table.partition_by("size", "class", maintain_order=True):
         measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
@@ -175,6 +220,8 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     return [
         _statistic(table, median) + (slowdown if has_fcts else ""),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
+        *([JOBS_BOUND] if durations.DURATION in table["metric"] else []),
+        *([LATENCY_NOTE] if durations.CALLS in table["metric"] else []),
         *fidelity_lines(run.result for run in runs),
         environment_line(runs[0].result),
         *difference_lines(runs, comparison.labels(table)[0]),
@@ -216,7 +263,8 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
 def _few_flows_note(table: pl.DataFrame) -> list[str]:
     """Return a note if some percentile lacks flows under some scheme, else nothing."""
     identity = [*comparison.labels(table), "size", "class"]
-    flows = table.filter(pl.col("metric") == "flows", pl.col("value") > 0).select(identity)
+    counts = pl.col("metric").is_in(["flows", durations.CALLS])
+    flows = table.filter(counts, pl.col("value") > 0).select(identity)
     missing = table.filter(pl.col("value").is_nan()).join(flows, on=identity, how="semi")
     words = (str(name).rpartition(" ")[2] for name in missing["metric"])
     names = sorted(set(filter(metrics.is_percentile, words)), key=metrics.share_of)

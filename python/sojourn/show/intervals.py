@@ -7,10 +7,10 @@ from typing import Any
 from sojourn.base.units import format_bit_rate, format_count, format_size, format_time
 
 COUNTS = (
-    *("flows", "terminated"),
+    *("flows", "terminated", "calls"),
     *("drops", "losses", "marks", "pauses", "timeouts", "retransmits"),
 )
-"""Metrics that count flows, packets or events."""
+"""Metrics that count flows, calls, packets or events."""
 
 
 def format_value(row: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def format_duration(row: Mapping[str, Any]) -> str:
 
 def format_in_unit(value: float, metric: str) -> str:
     """Format a value in the unit of its metric."""
-    if metric.startswith("FCT") or metric.endswith("_s"):
+    if metric.startswith(("FCT", "duration", "latency")) or metric.endswith("_s"):
         return format_time(value)
     if metric.endswith("_bytes") or metric.startswith("queue"):
         return format_size(value)

@@ -9,7 +9,7 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sojourn.analysis import convergence, jobs, long_lived, metrics
+from sojourn.analysis import convergence, jobs, long_lived, metrics, rpc
 from sojourn.base.units import (
     format_bit_rate,
     format_count,
@@ -34,11 +34,17 @@ LONG_LIVED_NOTE = (
 )
 """Definition of the throughput of long-lived flows."""
 
-JOBS_NOTE = (
+JOBS_BOUND = (
     "bound of a job: its duration if every message has its ideal FCT, or the time that a host's "
-    "link needs for all of them; half of hosts, last: when they have received all messages"
+    "link needs for all of them"
 )
 """Definition of the bound of a job."""
+
+JOBS_NOTE = f"{JOBS_BOUND}; half of hosts, last: when they have received all messages"
+"""Definitions of the columns of jobs."""
+
+LATENCY_NOTE = "latency of a call: from the start of its request to the last byte of the response"
+"""Definition of the latency of a call."""
 
 HalfWidths = Mapping[str, Sequence[float]]
 """By statistic, the half width of the interval of each row, as a share of the value."""
@@ -77,11 +83,14 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
         notes.append(LONG_LIVED_NOTE)
     if result.summary.get("jobs"):
         notes.append(JOBS_NOTE)
+    if call_tables := _call_tables(result, statistics):
+        notes.append(LATENCY_NOTE)
     notes += few_flows_notes(statistics, times, class_times)
     return Group(
         *tables,
         *throughputs,
         *_job_tables(result),
+        *call_tables,
         _link_table(result),
         _counts(result),
         *_unfinished(result),
@@ -124,6 +133,23 @@ def _job_tables(result: Result) -> list[RenderableType]:
     columns += ["half of hosts", "last"]
     optional = ["half of hosts", "flows", "steps", "ranks"]
     return [text_table(Table("jobs", columns, rows, optional=optional))] if rows else []
+
+
+def _call_tables(result: Result, statistics: Sequence[str]) -> list[RenderableType]:
+    """Return the latency of the calls of each kind, if there are calls."""
+    rows = []
+    for kind in rpc.kinds(result):
+        answered, waiting = rpc.observed(result, rpc.of_kind(kind))
+        counts = [format_count(number) for number in (len(answered) + len(waiting), len(waiting))]
+        values = [metrics.reported(name, answered, waiting) for name in statistics]
+        cells = [
+            format_value({"metric": "latency", "value": value, "at_least": at_least})
+            for value, at_least in values
+        ]
+        rows.append([kind, *counts, *cells])
+    columns = ["calls of kind", "calls", "unanswered", *statistics]
+    optional = statistics[-2:0:-1]
+    return [text_table(Table("latency", columns, rows, optional=optional))] if rows else []
 
 
 def by_size_table(  # noqa: PLR0913, PLR0917 - each parameter is a property of the table

@@ -1,7 +1,7 @@
 """Objectives as text: measures of a run, such as `p99 slowdown of <= 100 KB`.
 
-A measure is a statistic of flow completion times, slowdowns or call latencies, or a number of the
-complete run. A constraint is a measure with a bound, such as `utilisation >= 0.9`.
+A measure is a statistic of flow completion times, slowdowns, call latencies or job durations, or a
+number of the complete run. A constraint is a measure with a bound, such as `utilisation >= 0.9`.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sojourn._core import ScenarioError
-from sojourn.analysis import long_lived, metrics, rpc
+from sojourn.analysis import jobs, long_lived, metrics, rpc
 from sojourn.analysis.metrics import Bucket, Metric, Statistic
 from sojourn.base.messages import did_you_mean
 from sojourn.base.units import SIZE, parse_rate, parse_size, parse_time
@@ -50,18 +50,25 @@ ALIASES = {
 }
 """Other words of measures."""
 
-WITH_STATISTIC = (*FLOW_METRICS, "latency", "queue")
+TIMES: dict[str, Callable[[str, str], Metric]] = {
+    "latency": rpc.latency,
+    "duration": lambda statistic, job: jobs.durations(statistic, job or None),
+}
+"""Metrics of calls and jobs in seconds: function of a statistic and a class, or `""` for all."""
+
+WITH_STATISTIC = (*FLOW_METRICS, *TIMES, "queue")
 """First words of measures in tables, such as `FCT mean`, that follow the statistic in options."""
 
 WORDS = (
     *FLOW_METRICS,
     *LONG_LIVED,
-    *("latency", "utilisation", "queue", "deadlines met"),
+    *TIMES,
+    *("utilisation", "queue", "deadlines met"),
     *COUNTS,
 )
 
 FORMS = (
-    "`mean|max|p50|p99 fct|slowdown|latency`, `deadlines met`, `throughput`, `share`, "
+    "`mean|max|p50|p99 fct|slowdown|latency|duration`, `deadlines met`, `throughput`, `share`, "
     "`jain index`, `utilisation`, `mean|max queue`, "
     f"{', '.join(f'`{name}`' for name in COUNTS)}; "
     "followed by `of <= 100 KB`, `of class NAME` or `of LINK`"
@@ -174,13 +181,13 @@ def read(text: str) -> Measure:
     if (measure := _measure_of_run(head, selection)) is not None:
         return measure
     statistic, _, metric = head.rpartition(" ")
-    if metric not in (*FLOW_METRICS, "latency"):
+    if metric not in (*FLOW_METRICS, *TIMES):
         hint = did_you_mean(metric, WORDS) or did_you_mean(head, WORDS)
         raise ScenarioError(f"unknown measure{hint} (allowed: {FORMS})")
     _check_statistic(statistic, metric)
-    if metric == "latency":
+    if metric in TIMES:
         of_class = selection.removeprefix("class ")
-        return Measure(_with(head, selection), rpc.latency(statistic, of_class), "s")
+        return Measure(_with(head, selection), TIMES[metric](statistic, of_class), "s")
     function, unit = FLOW_METRICS[metric]
     bucket = _bucket(selection)
     return Measure(_measure_text(head, bucket), function(statistic, bucket), unit)
