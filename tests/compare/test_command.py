@@ -393,6 +393,26 @@ def test_calls_are_compared_by_latency(capsys: pytest.CaptureFixture[str]) -> No
     assert pair["value"].to_list() == pytest.approx([means[1] / means[0]])
 
 
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("p99 fct of class incats", "unknown class `incats`; did you mean `incast`?"),
+        ("throughput of class incats", "unknown class `incats`; did you mean `incast`?"),
+        ("drops of host0->switch", "drops are counted in the whole run; remove `of host0->switch`"),
+        ("mean duration", "the run has no jobs; give a workload of kind `collective`"),
+    ],
+)
+def test_a_measure_of_what_the_runs_lack_is_an_error(
+    measure: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["compare", "mixed.toml", "--plot", measure]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"sojourn: mixed.toml: --plot {measure}: {message}")
+    assert printed.err.count("\n") == 1
+    assert not printed.out
+    assert not Path("results").exists()
+
+
 def test_counters_of_each_scheme_are_printed_and_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -1,5 +1,7 @@
 """`sojourn compare`: a table of variations, and each scheme in ratio to a baseline."""
 
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +29,9 @@ from sojourn.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.runs.results import Run
     from sojourn.tune.objectives import Measure
 
 
@@ -88,7 +93,7 @@ def compare(
     """
     import polars as pl
 
-    from sojourn.analysis import breakdown, metrics
+    from sojourn.analysis import breakdown
     from sojourn.analysis.paired import BY_FLOW, ratios, reference_of
     from sojourn.compare import comparison, outputs, paired_plot, paired_tables, tables
     from sojourn.compare import plot as pictures
@@ -101,7 +106,7 @@ def compare(
     chosen = comparison.PERCENTILES if percentiles is None else parse_percentiles(percentiles)
     scenarios = read_scenarios(paths)
     with prefix_errors(*scenarios):
-        measures = [_measure(text) for text in plot or ()]
+        measures = {text: _measure(text) for text in plot or ()}
         variations = overrides.parse_variations(vary or ())
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
@@ -121,17 +126,14 @@ def compare(
             what=", ".join(path.name for path in scenarios),
             **run_options(threads, cluster, memory, fresh),
         )
+        drawn = _measured(measures, runs, median)
     labels = comparison.labels(table)
     by = labels[0]
     paired = ratios(runs, by=by, against=against)
     differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
     # Files are written first: a pipe that closes early, as of `head`, ends the output.
     outputs.remove_old(out)
-    drawn = None
-    if measures:
-        values = metrics.measure(runs, **{measure.text: measure.metric for measure in measures})
-        drawn = metrics.across_seeds(values, median=median)
-    units = {measure.text: measure.unit for measure in measures}
+    units = {measure.text: measure.unit for measure in measures.values()}
     written = pictures.write(table, out, drawn, units) + paired_plot.write(paired, by, out)
     written += write_differences(differences, out) + outputs.write_index(runs, out)
     written += outputs.write_flows(runs, out) if flows else []
@@ -161,7 +163,30 @@ def _measure(text: str) -> "Measure":
     """Parse a measure; errors name the option."""
     from sojourn.tune import objectives
 
-    try:
+    with _of_plot(text):
         return objectives.read(text)
+
+
+def _measured(
+    measures: "Mapping[str, Measure]", runs: "Sequence[Run]", median: bool
+) -> "pl.DataFrame | None":
+    """Return the table of measures, which are named by their options; `None` without measures."""
+    import polars as pl
+
+    from sojourn.analysis import metrics
+
+    tables = []
+    for text, measure in measures.items():
+        with _of_plot(text):
+            measure.check_class(run.result for run in runs)
+            tables.append(metrics.measure(runs, **{measure.text: measure.metric}))
+    return metrics.across_seeds(pl.concat(tables), median=median) if tables else None
+
+
+@contextlib.contextmanager
+def _of_plot(text: str) -> Iterator[None]:
+    """Prepend the option to errors of a measure."""
+    try:
+        yield
     except ScenarioError as error:
         raise ScenarioError(f"--plot {text}: {error}") from None

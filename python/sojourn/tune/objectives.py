@@ -6,7 +6,7 @@ number of the complete run. A constraint is a measure with a bound, such as `uti
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,10 +86,20 @@ class Measure:
     metric: Metric
     unit: str
     """`s`, `B`, `b/s`, or empty for plain numbers and shares."""
+    of_class: str = ""
+    """Class of its flows or calls, a prefix of them; empty for all."""
 
     def of(self, result: Result) -> Statistic:
         """Return the value in a run, in seconds, bytes or as a plain number."""
         return self.metric(result)
+
+    def check_class(self, results: Iterable[Result]) -> None:
+        """Raise `ScenarioError` if no run has flows of the class."""
+        classes = sorted({name for result in results for name in result.flows["class"].unique()})
+        if not any(name.startswith(self.of_class) for name in classes):
+            hint = did_you_mean(self.of_class, classes)
+            known = ", ".join(classes)
+            raise ScenarioError(f"unknown class `{self.of_class}`{hint} (classes: {known})")
 
 
 @dataclass(frozen=True)
@@ -187,10 +197,11 @@ def read(text: str) -> Measure:
     _check_statistic(statistic, metric)
     if metric in TIMES:
         of_class = selection.removeprefix("class ")
-        return Measure(_with(head, selection), TIMES[metric](statistic, of_class), "s")
+        return Measure(_with(head, selection), TIMES[metric](statistic, of_class), "s", of_class)
     function, unit = FLOW_METRICS[metric]
     bucket = _bucket(selection)
-    return Measure(_measure_text(head, bucket), function(statistic, bucket), unit)
+    metric_of_flows = function(statistic, bucket)
+    return Measure(_measure_text(head, bucket), metric_of_flows, unit, bucket.of_class or "")
 
 
 def _canonical(head: str) -> str:
@@ -205,13 +216,17 @@ def _measure_of_run(head: str, selection: str) -> Measure | None:
     text = _with(head, selection)
     if head == "deadlines met":
         bucket = _bucket(selection)
-        return Measure(_measure_text(head, bucket), metrics.deadlines_met(bucket), "")
+        met = metrics.deadlines_met(bucket)
+        return Measure(_measure_text(head, bucket), met, "", bucket.of_class or "")
     if head in LONG_LIVED:
         if head == "share" and not selection:
             raise ScenarioError("the share of all long-lived flows is 1: add `of class NAME`")
         metric_of, unit = LONG_LIVED[head]
-        return Measure(text, metric_of(selection.removeprefix("class ") or metrics.ALL.name), unit)
-    if head in COUNTS and not selection:
+        of_class = selection.removeprefix("class ")
+        return Measure(text, metric_of(of_class or metrics.ALL.name), unit, of_class)
+    if head in COUNTS:
+        if selection:
+            raise ScenarioError(f"{head} are counted in the whole run; remove `of {selection}`")
         return Measure(head, metrics.count(head), "")
     if head in LINK_COUNTERS:
         counter, unit = LINK_COUNTERS[head]
