@@ -171,3 +171,12 @@ def test_settings_have_one_value_each() -> None:
             overrides.parse_settings([text])
     with pytest.raises(ScenarioError, match="`load` is given twice"):
         overrides.parse_settings(["load=1", "load=2"])
+
+
+def test_a_field_of_the_schemes_cannot_be_varied() -> None:
+    schemes = {"one": {"transport": "dctcp"}, "other": {"transport.kind": "swift"}, "load": {}}
+    base = {**SCENARIO, "schemes": schemes}
+    message = r"^transport: is set by the schemes \(one, other\); vary another field"
+    with pytest.raises(ScenarioError, match=message):
+        expand(base, {"transport": ["tcp", "dctcp"]})
+    assert len(expand(base, {"load": [0.1, 0.2]})) == 6

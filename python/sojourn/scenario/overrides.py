@@ -104,6 +104,7 @@ def expand(
             paths: list[str] = []
             for name, (label, value) in zip(variations, combination, strict=True):
                 paths.append(fields.find(scenario, name))
+                _check_not_of_schemes(base, name, paths[-1])
                 if paths[-1] in paths[:-1]:
                     raise ScenarioError(f"{name}: `{paths[-1]}` is varied twice")
                 scenario = override(scenario, {paths[-1]: value})
@@ -118,6 +119,32 @@ def _check_distinct(name: str, labels: Sequence[Any]) -> None:
         if label in seen:
             raise ScenarioError(f"{shortened(name)}: duplicate value `{shortened(label)}`")
         seen.add(label)
+
+
+def _check_not_of_schemes(base: Mapping[str, Any], name: str, path: str) -> None:
+    """Raise `ScenarioError` if schemes of a scenario set the field that `name` denotes.
+
+    Files as schemes, without fields in common, may have the field.
+    """
+    if SCHEMES not in base or len(base) == 1:
+        return
+    words = path.split(".")
+    schemes = base[SCHEMES].items()
+    setting = [scheme for scheme, changes in schemes if _sets(override({}, changes), words)]
+    if setting:
+        raise ScenarioError(
+            f"{name}: is set by the schemes ({', '.join(setting)}); vary another field, or remove "
+            "it from the schemes"
+        )
+
+
+def _sets(changes: Any, path: Sequence[str]) -> bool:
+    """Return true if a table of changes contains the field at a path."""
+    for word in path:
+        if not (isinstance(changes, Mapping) and word in changes):
+            return False
+        changes = changes[word]
+    return True
 
 
 def schemes_of(scenario: Mapping[str, Any]) -> list[tuple[Labels, Scenario]]:
