@@ -16,6 +16,9 @@ AUTOMATIC = "automatic"
 
 LOSSLESS = "lossless_datacentre"
 
+SHOWN_VALUES = 4
+"""Most values that a line lists."""
+
 
 def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Scenario]]:
     """Return the scenarios with one environment for all that leave the choice open.
@@ -23,18 +26,59 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
     It is that of the first, or lossless if one of them needs a lossless network. Scenarios that
     name an environment keep it.
     """
-    if not any(_is_free(scenario) for _, scenario in labelled):
+    chosen = _chosen(labelled)
+    if not chosen:
         return list(labelled)
-    chosen = [
-        _environment(labels if len(labelled) > 1 else {}, scenario)
-        for labels, scenario in labelled
-        if _is_free(scenario)
-    ]
-    environment = LOSSLESS if LOSSLESS in chosen else chosen[0]
+    environment = _common(chosen)
     return [
         (labels, {**scenario, FIELD: environment} if _is_free(scenario) else scenario)
         for labels, scenario in labelled
     ]
+
+
+def lines(labelled: Sequence[tuple[Labels, Scenario]]) -> list[str]:
+    """Return a line on the scenarios whose environment `unify` changes, or nothing.
+
+    It names the environment of all, and the values of labels that alone would have had another.
+    """
+    chosen = _chosen(labelled)
+    others = [name for name in dict.fromkeys(chosen) if name != _common(chosen)]
+    if not others:
+        return []
+    free = [labels for labels, scenario in labelled if _is_free(scenario)]
+    differ = [labels for labels, name in zip(free, chosen, strict=True) if name in others]
+    values = _values(differ, [labels for labels in free if labels not in differ])
+    more = ", …" if len(values) > SHOWN_VALUES else ""
+    return [
+        f"environment of all runs: {_common(chosen)}; alone, {', '.join(values[:SHOWN_VALUES])}"
+        f"{more} would have {' or '.join(others)}"
+    ]
+
+
+def _values(differ: Sequence[Labels], alike: Sequence[Labels]) -> list[str]:
+    """Return the values of one label that no others have, or else all labels of each."""
+    for name in differ[0]:
+        values = list(dict.fromkeys(str(labels[name]) for labels in differ))
+        if not any(str(labels[name]) in values for labels in alike):
+            return [f"{name}={shortened(value)}" for value in values]
+    return [_case(labels) for labels in differ]
+
+
+def _chosen(labelled: Sequence[tuple[Labels, Scenario]]) -> list[str]:
+    """Return the environment of each scenario that leaves the choice open."""
+    return [
+        _environment(labels if len(labelled) > 1 else {}, scenario)
+        for labels, scenario in labelled
+        if _is_free(scenario)
+    ]
+
+
+def _common(chosen: Sequence[str]) -> str:
+    return LOSSLESS if LOSSLESS in chosen else next(iter(chosen), "")
+
+
+def _case(labels: Labels) -> str:
+    return ", ".join(f"{name}={shortened(str(label))}" for name, label in labels.items())
 
 
 def _environment(labels: Labels, scenario: Scenario) -> str:
@@ -42,7 +86,7 @@ def _environment(labels: Labels, scenario: Scenario) -> str:
     try:
         return str(Prepared(scenario).complete()[FIELD])
     except ScenarioError as error:
-        case = ", ".join(f"{name}={shortened(str(label))}" for name, label in labels.items())
+        case = _case(labels)
         raise ScenarioError(f"{case}: {error}" if case else str(error)) from None
 
 

@@ -92,7 +92,18 @@ def expand(
     The schemes of the table `schemes`, if there is one, come before the variations, with the label
     `scheme`. All have one environment, unless they name several (`environments.unify`).
     """
-    base = as_scenario(base)
+    return environments.unify(_combinations(as_scenario(base), variations))
+
+
+def environment_lines(base: ScenarioLike, variations: Mapping[str, Iterable[Any]]) -> list[str]:
+    """Return a line if some combinations alone would have another environment, else nothing."""
+    return environments.lines(_combinations(as_scenario(base), variations))
+
+
+def _combinations(
+    base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
+) -> list[tuple[Labels, Scenario]]:
+    """Return every combination of the variations, each as it would be alone."""
     lists = [[without_array(value) for value in listed] for listed in variations.values()]
     labelled = [list(zip(labels_of(listed), listed, strict=True)) for listed in lists]
     for name, pairs in zip(variations, labelled, strict=True):
@@ -110,7 +121,7 @@ def expand(
                 scenario = override(scenario, {paths[-1]: value})
                 labels[name] = label
             combinations.append((labels, scenario))
-    return environments.unify(combinations)
+    return combinations
 
 
 def _check_distinct(name: str, labels: Sequence[Any]) -> None:
