@@ -404,6 +404,7 @@ CALLS = {
         ({**SCENARIO, "transport": "dctpc"}, "learner", {}, "did you mean `dctcp`?"),
         ({**SCENARIO, "transport": "rcp"}, "learner", {}, "transport"),
         ({**SCENARIO, "model": "srpt"}, "learner", {}, "model: expected packet, not"),
+        (SCENARIO, "learner", {"timesteps": 3}, "timesteps: unknown option (allowed: action,"),
     ],
 )
 def test_an_invalid_option_gives_a_one_line_error(

@@ -15,6 +15,16 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
+def unknown_option(given: Iterable[str], allowed: Iterable[str]) -> str:
+    """Return the message about the first option that is not allowed, or an empty string."""
+    allowed = list(allowed)
+    unknown = next((name for name in given if name not in allowed), None)
+    if unknown is None:
+        return ""
+    hint = did_you_mean(unknown, allowed)
+    return f"{unknown}: unknown option{hint} (allowed: {', '.join(allowed)})"
+
+
 def install_command(extra: str) -> str:
     """Return the command that installs the packages of an optional extra.
 

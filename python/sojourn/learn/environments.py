@@ -17,6 +17,7 @@ from sojourn.learn.task import (
     Learner,
     Options,
     Task,
+    task_of,
 )
 from sojourn.scenario.encoding import check, trace
 from sojourn.scenario.reading import with_files
@@ -114,7 +115,7 @@ class Environment(gymnasium.Env[Array, Array]):
         self, scenario: Mapping[str, Any], agent: int | str = 0, **options: Unpack[Options]
     ) -> None:
         """Create the environment of a scenario."""
-        task = Task(**options)
+        task = task_of(options)
         self._session = _Session(scenario, task)
         self._session.set_agents([_agent_class(self._session, agent)])
         self.observation_space, self.action_space = _spaces(task)
@@ -189,7 +190,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc] # untyped
         self, scenario: Mapping[str, Any], agents: str | None = None, **options: Unpack[Options]
     ) -> None:
         """Create the environment; `agents` is the class of the agents, by default all flows."""
-        self._session = _Session(scenario, Task(**options))
+        self._session = _Session(scenario, task_of(options))
         flows = self._session.flows_by_class()
         self._session.set_agents(list(flows) if agents is None else [agents])
         self._spaces: dict[str, Spaces] = {}

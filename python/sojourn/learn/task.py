@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sojourn._core import Interval, ScenarioError
 from sojourn.base import files
-from sojourn.base.messages import did_you_mean
+from sojourn.base.messages import did_you_mean, unknown_option
 from sojourn.learn.episode import Agent
 from sojourn.scenario.controller_files import KIND, MECHANISM
 from sojourn.scenario.conversion import without_array
@@ -89,6 +89,13 @@ class Options(TypedDict, total=False):
     """Limit of the absolute values of observed numbers; 10 by default."""
     mechanism: Mapping[str, Any]
     """Further fields of the transport of kind `python`, such as `ecn`."""
+
+
+def task_of(options: Options) -> "Task":
+    """Return the task with these options; raise `ScenarioError` for an unknown or invalid one."""
+    if message := unknown_option(options, Options.__annotations__):
+        raise ScenarioError(message)
+    return Task(**options)
 
 
 @dataclasses.dataclass(kw_only=True)
