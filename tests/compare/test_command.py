@@ -11,7 +11,7 @@ import pytest
 
 import sojourn
 from conftest import SCENARIO, SCENARIO_FILE
-from sojourn import cli, metrics, pairs
+from sojourn import ScenarioError, cli, metrics, pairs
 from sojourn.compare import comparison, paired_tables
 from sojourn.show import console
 
@@ -471,3 +471,21 @@ def test_flows_that_no_scheme_finished_have_no_ratio(capsys: pytest.CaptureFixtu
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     large = [row for row in rows if row[:3] == [">", "10", "MB"]]
     assert [(row[3], row[-1]) for row in large] == [("tcp", "baseline"), ("dctcp", "-")]
+
+
+@pytest.mark.parametrize(
+    ("variations", "options", "message"),
+    [
+        ({}, {"seeds": 0}, "seeds: must be at least 1, not 0"),
+        ({}, {"seeds": -1}, "seeds: must be at least 1, not -1"),
+        ({"transport": []}, {}, "transport: no values to vary; give at least one"),
+        ({}, {"sees": 1}, "sees: unknown option; did you mean `seeds`? (allowed: seeds, buckets,"),
+    ],
+)
+def test_an_invalid_option_in_python_gives_a_one_line_error(
+    variations: dict[str, list[str]], options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(ScenarioError) as error:
+        sojourn.comparison(SCENARIO, variations, **options)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)

@@ -1,6 +1,8 @@
 """Comparisons in notebooks: the tables, sentences and pictures of `sojourn compare`."""
 
 import html
+import inspect
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,11 +10,14 @@ from typing import Any
 
 import polars as pl
 
+from sojourn._core import ScenarioError
 from sojourn.analysis import paired
+from sojourn.base.messages import unknown_option
 from sojourn.compare import paired_plot, paired_tables, plot
 from sojourn.compare.comparison import compare
 from sojourn.compare.tables import main_tables
 from sojourn.runs.results import Run
+from sojourn.runs.runner import run_many
 from sojourn.show.console import text_table
 from sojourn.show.notebook import as_html, as_svg
 
@@ -68,9 +73,15 @@ def comparison(
     The schemes of a table `schemes` in the scenario come first.
     `against` is the baseline, by default the first value. The options are those of
     `compare.compare` and `run_many`: `seeds`, `median`, `cache`, `threads`, `cluster`, `memory`.
+    Raises `ScenarioError` for an invalid scenario, variation or option.
 
     >>> schemes = {"transport": ["dctcp", "swift", "gentle.py:Gentle"]}
     >>> print(sojourn.comparison(base, schemes, seeds=5))  # doctest: +SKIP
     """
+    takers = (inspect.signature(function).parameters.values() for function in (compare, run_many))
+    named = inspect.Parameter.KEYWORD_ONLY
+    allowed = [each.name for each in itertools.chain(*takers) if each.kind == named]
+    if message := unknown_option(options, [*allowed, "against"]):
+        raise ScenarioError(message)
     table, runs = compare(base, variations, **options)
     return Comparison(table, runs, against)

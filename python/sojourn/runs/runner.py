@@ -271,7 +271,12 @@ def sweep(runs: Sequence[tuple[Labels, ScenarioLike]], **options: Any) -> list[R
 def over_seeds(
     runs: Sequence[tuple[Labels, ScenarioLike]], seeds: int
 ) -> list[tuple[Labels, Mapping[str, Any]]]:
-    """Repeat labelled scenarios with `seeds` consecutive seeds from the scenario's own seed on."""
+    """Repeat labelled scenarios with `seeds` consecutive seeds from the scenario's own seed on.
+
+    Raises `ScenarioError` for less than one seed.
+    """
+    if seeds < 1:
+        raise ScenarioError(f"seeds: must be at least 1, not {seeds}")
     return [
         (labels | {"seed": seed}, {**scenario, "seed": seed})
         for labels, scenario in ((labels, as_scenario(given)) for labels, given in runs)

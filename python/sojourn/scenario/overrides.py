@@ -107,6 +107,8 @@ def _combinations(
     lists = [[without_array(value) for value in listed] for listed in variations.values()]
     labelled = [list(zip(labels_of(listed), listed, strict=True)) for listed in lists]
     for name, pairs in zip(variations, labelled, strict=True):
+        if not pairs:
+            raise ScenarioError(f"{shortened(name)}: no values to vary; give at least one")
         _check_distinct(name, [label for label, _ in pairs])
     combinations = []
     for scheme, start in schemes_of(base):
