@@ -133,7 +133,8 @@ def test_schemes_and_classes_are_curves_of_a_distribution() -> None:
     [
         (["--what", "windows"], "--what windows: expected some of queue, throughput, "),
         (["--what", "windows"], "did you mean `window`?"),
-        (["--what", "rate"], "no samples of `rate_bps` (sampled: flows, "),
+        (["--what", "rate"], "--what rate: no flow has a sending rate (transport: dctcp)"),
+        (["--what", "queue", "--vary", "model=srpt"], "--what queue: an ideal has no queue"),
         (["--format", "jpg"], "--format jpg: expected some of svg, png, pdf"),
         (["--flow", "x"], "--flow x: expected numbers of flows"),
         (["--flow", "99"], "--flow 99: the run has flows 0 to 15"),

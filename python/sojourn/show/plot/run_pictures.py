@@ -53,6 +53,9 @@ QUANTITIES = {
 }
 """Quantities over time by their names in `sojourn plot`."""
 
+OF_CONTROLLERS = ("window", "rate")
+"""Quantities that only some transports have; flows have samples of them with the throughput."""
+
 PICTURES = (*QUANTITIES, "cdf", "topology")
 """Pictures of `sojourn plot`."""
 
@@ -87,6 +90,8 @@ def missing(what: str, runs: Sequence[Run], chosen: Selection) -> str:
         return "no flow has finished" if all(table.is_empty() for table in tables) else ""
     if what == "topology" or _sampled_curves(what, runs, chosen):
         return ""
+    if absent := _absent(what, runs, chosen):
+        return absent
     kinds = {probe.partition(" ")[0] for run in runs for probe in probes_of(run.result)}
     names = ", ".join(sorted(name for name, item in QUANTITIES.items() if item.probe in kinds))
     probe = QUANTITIES[what].probe
@@ -94,6 +99,18 @@ def missing(what: str, runs: Sequence[Run], chosen: Selection) -> str:
         f"the run has no samples of `{probe}` (sampled: {names or 'nothing'}); "
         "`sojourn plot SCENARIO` runs a scenario with the samples that its pictures need"
     )
+
+
+def _absent(what: str, runs: Sequence[Run], chosen: Selection) -> str:
+    """Return why no sample could show a quantity, or an empty string if samples could."""
+    scenarios = [run.result.summary["scenario"] for run in runs]
+    label = QUANTITIES[what].label
+    if all(scenario["model"] != "packet" for scenario in scenarios):
+        return f"an ideal has no {label}"
+    if what in OF_CONTROLLERS and _sampled_curves("throughput", runs, chosen):
+        kinds = dict.fromkeys(str(scenario["transport"]["kind"]) for scenario in scenarios)
+        return f"no flow has a {label} (transport: {', '.join(kinds)})"
+    return ""
 
 
 def _sampled_curves(
