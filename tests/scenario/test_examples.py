@@ -9,7 +9,9 @@ import pytest
 import sojourn
 from sojourn import cli
 from sojourn.base import paths
-from sojourn.scenario import examples
+from sojourn.base.units import parse_time
+from sojourn.runs.results import flow_table
+from sojourn.scenario import encoding, examples
 
 pytestmark = pytest.mark.usefixtures("directory")
 
@@ -155,6 +157,16 @@ def test_every_command_in_the_first_scenario_works(directory: Path) -> None:
     assert {command.split()[0] for command in commands} == {"run", "compare", "parts", "check"}
     for command in commands:
         assert cli.invoke(command.replace("DIR", "out").split()) == 0
+
+
+def test_the_time_limit_of_the_first_scenario_is_after_all_starts_at_the_loads_it_names() -> None:
+    base = tomllib.loads(FIRST)
+    (load, *_) = re.findall(r"load=([\d.]+),", FIRST)
+    for seed in (1, 2, 3):
+        scenario = sojourn.override(base, {"workload.load": float(load), "seed": seed})
+        starts = flow_table(encoding.trace(scenario))["start_s"].to_list()
+        assert len(starts) == 1000
+        assert max(starts) < 0.9 * parse_time(base["time_limit"])
 
 
 def test_the_first_controller_is_a_transport(
