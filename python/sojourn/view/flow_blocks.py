@@ -7,16 +7,13 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import breakdown, metrics
-from sojourn.analysis.breakdown import LABELS, PARTS
+from sojourn.analysis.breakdown import LABELS, NEAR_IDEAL, PARTS
 from sojourn.runs.results import Result
 from sojourn.show.parts import COLOURS
 from sojourn.web import columns
 
 SCHEME = "scheme"
 """Label of the runs of a page."""
-
-NEAR_IDEAL = 1.1
-"""Slowdown below which a flow has no main cause."""
 
 SHARE_STEPS = 1000
 """Steps in which the parts of a completion time are stored."""
