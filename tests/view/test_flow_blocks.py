@@ -34,7 +34,7 @@ def test_rows_have_the_parts_and_the_main_cause_of_each_flow(result: Result) -> 
     assert abs(sums - flow_blocks.SHARE_STEPS).max() <= len(PARTS)
     excess = breakdown.divided(result, excess=True).sort("start_s", "flow")
     for row, flow in zip(rows.to_dicts(), excess.to_dicts(), strict=True):
-        if row["slowdown"] < flow_blocks.NEAR_IDEAL:
+        if row["slowdown"] < breakdown.NEAR_IDEAL:
             assert row["cause"] == len(PARTS)
         else:
             assert list(PARTS)[row["cause"]] == max(PARTS, key=lambda part: flow[part])
