@@ -58,12 +58,22 @@ def invoke(arguments: list[str]) -> int:
     except OSError as error:
         message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     except typer.TyperException as error:
-        message = getattr(error, "format_message", lambda: "")()
+        message = _of_settings(error) or getattr(error, "format_message", lambda: "")()
     if status == INTERRUPTED:
         message = "interrupted" + ("; finished runs are in the cache" if caches_in_use else "")
     if message:
         print(f"sojourn: {_one_line(message)}", file=sys.stderr)
     return status
+
+
+def _of_settings(error: typer.TyperException) -> str:
+    """Return the message about `--set` of a command that lacks it, or an empty string."""
+    if getattr(error, "option_name", "") != "--set":
+        return ""
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    options = [name for each in getattr(command, "params", ()) for name in each.opts]
+    instead = "use --vary NAME=VALUE" if "--vary" in options else "change the scenario's file"
+    return f"no such option: --set; {instead}"
 
 
 def _one_line(message: str) -> str:
