@@ -221,6 +221,21 @@ def test_an_unknown_baseline_is_an_error_before_any_run(
         pairs.ratios(runs_of(a=[[1.0]], b=[[1.0]]), against="nonesuch")
 
 
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        ((0.0421, 0.034, 0.052), "0.042 [0.034, 0.052]"),
+        ((0.33, 0.26, 0.42), "0.33 [0.26, 0.42]"),
+        ((7.04, 5.2, 9.3), "7.0 [5.2, 9.3]"),
+        ((1.007, 1.0065, 1.0075), "1.007 [1.006, 1.008]"),
+        ((0.0421, math.nan, math.nan), "0.042"),
+    ],
+)
+def test_a_ratio_has_two_significant_digits(ratio: tuple[float, ...], text: str) -> None:
+    row = dict(zip(("value", "low", "high"), ratio, strict=True))
+    assert paired_tables.with_interval(row) == text
+
+
 def test_a_comparison_prints_and_writes_ratios(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,21 @@ def test_several_scenarios_are_schemes(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err == "sojourn: a.toml: is given twice\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        ("compare", "use --vary NAME=VALUE"),
+        ("explain", "use --vary NAME=VALUE"),
+        ("check", "change the scenario's file"),
+    ],
+)
+def test_commands_without_settings_name_what_to_use_instead(
+    command: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke([command, "a.toml", "--set", "load=0.2"]) == 2
+    assert capsys.readouterr().err == f"sojourn: no such option: --set; {instead}\n"
+
+
 def test_a_scenario_alone_is_one_scheme() -> None:
     assert cli.invoke(["compare", "a.toml", "--seeds", "2"]) == 0
     table = pl.read_csv("results/compare/a/comparison.csv")
@@ -261,6 +276,7 @@ def test_two_seeds_have_no_interval_and_a_note(capsys: pytest.CaptureFixture[str
     assert cli.invoke(["compare", "a.toml", "b.toml", "--seeds", "2"]) == 0
     printed = capsys.readouterr().out
     assert "±" not in printed
+    assert "(no interval: it needs 3 seeds)" in printed
     assert "two seeds: too few for an interval (least: 3)" in printed
     assert "means over seeds; too few seeds for an interval (least: 3)" in printed
     assert pl.read_csv("results/compare/a_b/pairs.csv")["low"].is_nan().all()

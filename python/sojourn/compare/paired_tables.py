@@ -18,6 +18,9 @@ MAX_UNFINISHED = 0.01
 THINGS = {DURATION: "jobs", LATENCY_MEAN: "calls"}
 """Things that a ratio of times is about, if not flows."""
 
+LEAST_CHANGE = 0.02
+"""Relative change of a mean below which a sentence names no part of it."""
+
 MARK = "*"
 """Mark of ratios that unfinished flows may change."""
 
@@ -110,10 +113,11 @@ class Parts:
         return tuple(str(row.get(name, ALL.name)) for name in self.labels)
 
     def largest(self, row: dict[str, Any]) -> str:
-        """Name the largest part of a difference; empty if the difference is not significant."""
+        """Name the largest part of a difference; empty if it is small or not significant."""
         values = dict(self.values.get(self._key(row), {}))
         total = values.pop(TOTAL, 0.0)
-        if total == 0 or row["low"] <= 1 <= row["high"]:
+        is_small = abs(row["value"] - 1) < LEAST_CHANGE
+        if total == 0 or is_small or row["low"] <= 1 <= row["high"]:
             return ""
         shares = {name: value / total for name, value in values.items()}
         most, least = (choose(shares, key=lambda name: shares[name]) for choose in (max, min))
@@ -200,7 +204,8 @@ def scheme_name(by: str, value: Any) -> str:
 
 def _bounds(row: dict[str, Any]) -> str:
     if math.isnan(row["low"]):
-        return " (no interval)"
+        seeds = f": it needs {LEAST_FOR_MEAN} seeds" if row["seeds"] < LEAST_FOR_MEAN else ""
+        return f" (no interval{seeds})"
     low, high = (_number(row[name], row) for name in ("low", "high"))
     note = "; no significant difference" if row["low"] <= 1 <= row["high"] else ""
     return f" ({low} to {high}{note})"
@@ -293,11 +298,15 @@ def with_interval(row: dict[str, Any]) -> str:
 
 
 def _number(value: float, row: dict[str, Any]) -> str:
-    """Format a ratio with a number of digits that follows from the width of its interval."""
+    """Format a value of a row with digits after the point that follow from its interval.
+
+    The ratio of the row has at least two significant digits.
+    """
     width = row["high"] - row["low"]
     if not 0 < width < math.inf:
         return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
-    digits = min(max(-math.floor(math.log10(width)), 1 if width >= 1 else 2), 6)
+    of_ratio = 1 - math.floor(math.log10(row["value"]))
+    digits = min(max(-math.floor(math.log10(width)), 1 if width >= 1 else 2, of_ratio), 6)
     return f"{value:.{digits}f}"
 
 
