@@ -118,7 +118,7 @@ def _acks(reliability: Mapping[str, Any]) -> str:
 
 
 def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
-    """Return a line on how schemes differ beyond their law, or nothing if they do not.
+    """Return a line on how schemes differ apart from congestion control.
 
     Schemes are the values of the label `by`.
     """
@@ -138,9 +138,10 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
             each = (f"{name} {_word(value)}" for name, value in values.items() if value is not None)
             lines.append(f"{path} ({', '.join(each)})")
     if not lines:
-        return ["the schemes differ in nothing but their law and its parameters"]
+        return ["the schemes differ only in congestion control and its parameters"]
     more = f"; {len(lines) - SHOWN_DIFFERENCES} more" if len(lines) > SHOWN_DIFFERENCES else ""
-    return [f"beyond their law, schemes differ in {', '.join(lines[:SHOWN_DIFFERENCES])}{more}"]
+    shown = ", ".join(lines[:SHOWN_DIFFERENCES])
+    return [f"apart from congestion control, schemes differ in {shown}{more}"]
 
 
 def _environment(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
