@@ -24,7 +24,7 @@ from sojourn.compare import comparison, paired_tables
 from sojourn.compare import plot as comparison_plot
 from sojourn.explain import tables, waterfall
 from sojourn.show import intervals
-from sojourn.show.parts import breakdown_tables, significant_metrics
+from sojourn.show.parts import breakdown_tables, legend, significant_metrics
 
 
 def test_a_comparison_contains_parts_of_times_and_of_differences(
@@ -154,7 +154,7 @@ def largest_part(parts: dict[str, float], **ratio: float) -> str:
     """Return the words of a comparison about a difference with these parts."""
     labels = {"transport": "swift", "size": "≤ 100 KB"}
     rows = [{**labels, "metric": name, "value": value} for name, value in parts.items()]
-    row = {**labels, "class": "all", "value": 0.7, "low": 0.6, "high": 0.8} | ratio
+    row = {**labels, "class": "all", "seeds": 3, "value": 0.7, "low": 0.6, "high": 0.8} | ratio
     return paired_tables.Parts(["transport"], pl.DataFrame(rows)).largest(row)
 
 
@@ -165,6 +165,7 @@ def test_the_sentence_of_a_difference_names_its_largest_part() -> None:
     expected = ", and 120 % of the increase is pacing (offset by 20 % cross-traffic queueing)"
     assert largest_part(lost) == expected
     assert not largest_part(saved, low=0.6, high=1.1), "not a significant difference"
+    assert not largest_part(saved, value=0.991, low=0.985, high=0.997), "a small difference"
 
 
 def test_the_sentence_names_the_largest_part_of_the_excess(breakdowns: list[sojourn.Run]) -> None:
@@ -274,6 +275,16 @@ def test_parts_below_one_per_cent_in_all_rows_are_omitted() -> None:
     ]
 
 
+def test_the_legend_names_the_parts_that_tables_omit() -> None:
+    def row(metric: str, value: float) -> dict[str, object]:
+        return {"size": "all", "metric": metric, "value": value, "low": 0.0, "high": 0.0}
+
+    table = pl.DataFrame([row(TOTAL, 1.0), row(accounts.PACE, 0.995), row(accounts.TURN, 0.005)])
+    *_, last = legend(table)
+    assert last == "omitted, below 1 % everywhere: NIC wait"
+    assert len(legend(table.filter(pl.col("metric") != accounts.TURN))) == 1
+
+
 def test_a_comparison_with_breakdowns_is_printed_written_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -348,7 +359,9 @@ def test_explain_without_finished_flows_is_an_error(
     flows = '[workload]\nkind = "permutation"\nsize = "10 MB"\n'
     Path("short.toml").write_text(f'time_limit = "1 ms"{network}{flows}', encoding="utf-8")
     assert cli.invoke(["explain", "short.toml"]) == 2
-    expected = "sojourn: short.toml: no flow has finished: there is no completion time to divide\n"
+    expected = (
+        "sojourn: short.toml: no flow has finished: there is no completion time to break down\n"
+    )
     assert capsys.readouterr().err == expected
     compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]
     assert cli.invoke(compared) == 0

@@ -146,9 +146,12 @@ def breakdown_summary(
 
 
 def legend(table: pl.DataFrame) -> list[str]:
-    """Return the meaning of each part in a breakdown table."""
-    names = [name for name in significant_metrics(table) if name in PARTS]
-    return [f"{LABELS[name]}: {PARTS[name]}" for name in names]
+    """Return the meaning of each part in a breakdown table, and the names of parts without it."""
+    shown = significant_metrics(table)
+    present = table.filter(pl.col("value") != 0)["metric"].unique()
+    omitted = [LABELS[name] for name in PARTS if name in present and name not in shown]
+    lines = [f"{LABELS[name]}: {PARTS[name]}" for name in shown if name in PARTS]
+    return lines + ([f"omitted, below 1 % everywhere: {', '.join(omitted)}"] if omitted else [])
 
 
 def significant_metrics(table: pl.DataFrame) -> list[str]:
