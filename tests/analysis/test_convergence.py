@@ -169,6 +169,9 @@ def test_few_flows_and_workloads_without_a_load_have_no_trend() -> None:
     without_load = run_of(growing)
     without_load.summary["load"] = ""
     assert not convergence.is_trend(convergence.trend([without_load]))
+    with_jobs = run_of(growing)
+    with_jobs.summary["jobs"] = [{"class": "ring"}]
+    assert not convergence.is_trend(convergence.trend([with_jobs]))
     # Lower bounds of unfinished flows may be the reason of shorter times.
     falling = run_of(growing[::-1])
     assert convergence.is_trend(convergence.trend([falling]))

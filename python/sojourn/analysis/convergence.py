@@ -104,8 +104,9 @@ def trend(results: Sequence[Result]) -> tuple[float, float, float]:
     The ratio is that of the geometric means of the slowdowns of flows that started in either half
     of the time from the warm-up to the last arrival. Over seeds its logarithms have Student's
     interval; the interval of one run is that of the difference of two means, of five batches each.
-    NaN without a load, or with fewer than `BATCHES` flows in a half. Unfinished flows count with
-    lower bounds, so that the ratio is NaN if they make it less than 1.
+    NaN without a load, with jobs (which load the network unevenly by design), or with fewer than
+    `BATCHES` flows in a half. Unfinished flows count with lower bounds, so that the ratio is NaN if
+    they make it less than 1.
     """
     halves = [half for result in results if (half := _halves(result)) is not None]
     logs = np.array([second.mean() - first.mean() for first, second in halves])
@@ -120,7 +121,7 @@ def trend(results: Sequence[Result]) -> tuple[float, float, float]:
 
 def _halves(result: Result) -> tuple[Floats, Floats] | None:
     """Return the logarithms of slowdowns of the flows of either half, in order of start."""
-    if not result.summary.get("load"):
+    if not result.summary.get("load") or result.summary.get("jobs"):
         return None
     flows = metrics.in_order(result, "slowdown")
     starts, logs = flows["start_s"].to_numpy(), flows["value"].log().to_numpy()
