@@ -1,7 +1,7 @@
 //! Checks of a scenario's fields against each other.
 
 use crate::base::schema::Problem;
-use crate::base::units::Duration;
+use crate::base::units::{Duration, Time};
 use crate::model::graph::Extent;
 use crate::model::host_clock::Stamps;
 use crate::model::telemetry::TelemetryStack;
@@ -41,6 +41,9 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
     }
     check_queues(scenario)?;
     check_packet_sizes(scenario)?;
+    if scenario.time_limit == Time::ZERO {
+        return Err(Problem::new("time_limit", "must be above zero"));
+    }
     if scenario.warm_up >= scenario.time_limit {
         let limit = scenario.time_limit;
         let message = format!("must end before time_limit, which is {limit}");

@@ -171,6 +171,7 @@ fn inconsistent_values() -> Vec<Value> {
         json!({ "switch": { "pause": { "classes": [1] }, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "pause": { "classes": [] }, "shared_buffer": "1 MB" } }),
         json!({ "warm_up": "20 s" }),
+        json!({ "time_limit": "0 s" }),
         // Coexisting transports.
         json!({ "transports": { "traces": "tcp" } }),
         json!({ "queue": { "kind": "fair_queueing", "weights": { "trce": 2 } } }),
