@@ -360,7 +360,7 @@ def test_explain_without_finished_flows_is_an_error(
     Path("short.toml").write_text(f'time_limit = "1 ms"{network}{flows}', encoding="utf-8")
     assert cli.invoke(["explain", "short.toml"]) == 2
     expected = (
-        "sojourn: short.toml: no flow has finished: there is no completion time to break down\n"
+        "sojourn: short.toml: no flow has finished, so that no completion time can be broken down\n"
     )
     assert capsys.readouterr().err == expected
     compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]

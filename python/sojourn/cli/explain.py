@@ -119,7 +119,7 @@ def _all_flows(
 
     table, calls = breakdown.by_size(runs), breakdown.by_call(runs)
     if table.is_empty():
-        raise ScenarioError("no flow has finished: there is no completion time to break down")
+        raise ScenarioError("no flow has finished, so that no completion time can be broken down")
     labels = [name for name in runs[0].labels if name != "seed"]
     differences = breakdown.differences(runs, labels[0]) if labels else pl.DataFrame()
     last = _prepare(out, flows_alone)

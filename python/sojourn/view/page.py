@@ -81,7 +81,7 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
 def _network(
     runs: Sequence[Run], heads: list[dict[str, Any]], blocks: dict[str, str]
 ) -> dict[str, Any] | None:
-    """Add the blocks of links; return the nodes, or None if there is no common network."""
+    """Add the blocks of links; return the nodes, or None without a common network."""
     if _no_network(runs):
         return None
     nodes = network_blocks.nodes(runs[0].result)
