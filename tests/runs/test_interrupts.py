@@ -73,6 +73,9 @@ def seconds_to_interrupt(scenario: dict[str, Any], **options: Any) -> float:
     return time.monotonic() - times[0]
 
 
+# Hypothesis has a callback of the garbage collector, where Python ignores the interrupt with a
+# warning; the run must end all the same.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("blocking")
 def test_an_interrupt_ends_a_run_whose_controller_blocks() -> None:
     # A second without load; other processes may delay it.
