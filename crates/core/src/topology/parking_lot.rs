@@ -11,7 +11,8 @@ crate::parameters! {
     /// Hosts are numbered sources first. Host 0 is `long_source` at the first switch; host 1 + i is
     /// `source<i>` at switch i. With k bottlenecks, host k + 1 is `long_target` at the last switch;
     /// host k + 2 + i is `target<i>` at switch i + 1. Each source is opposite its own target. A
-    /// load of 1 is the rate of one bottleneck.
+    /// load of 1 fills the bottlenecks: they carry two of k + 1 shares of the traffic each, one over
+    /// the whole chain and one over their own link.
     pub struct Config {
         /// Number of bottleneck links in the chain.
         pub bottlenecks: u32 = 3,
@@ -30,8 +31,11 @@ crate::parameters! {
 impl Topology for Config {
     fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let k = self.bottlenecks as usize;
-        let what = "switch0->switch1, and every bottleneck after it".to_owned();
-        let mut graph = Graph::new(LoadReference { rate: self.rate, what });
+        // One of k + 1 senders sends over all bottlenecks, each other one over one of them: a bottleneck
+        // carries two shares of the traffic.
+        let rate = Rate(self.rate.0 * (u64::from(self.bottlenecks) + 1) / 2);
+        let what = "each bottleneck, which two of the senders share".to_owned();
+        let mut graph = Graph::new(LoadReference { rate, what });
         let switches: Vec<_> = (0..=k).map(|i| graph.add_switch(format!("switch{i}"))).collect();
         for pair in switches.windows(2) {
             graph.connect(pair[0], pair[1], self.rate, self.delay);
