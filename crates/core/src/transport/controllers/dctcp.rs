@@ -1,8 +1,8 @@
 //! DCTCP: reduces the window in proportion to the fraction of marked packets ([dctcp10] §3, RFC 8257).
 //!
-//! Slow start, additive increase and the reaction to loss are TCP's (RFC 5681). The receiver acknowledges
-//! every packet and echoes its mark, so that its state machine for delayed ACKs (RFC 8257 §3.2) is not
-//! needed.
+//! Slow start, additive increase and the reaction to loss are TCP's (RFC 5681). The receiver echoes the mark
+//! of each packet; a marked packet is acknowledged at once, and what was delayed before it separately
+//! (RFC 8257 §3.2).
 
 use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Restart,

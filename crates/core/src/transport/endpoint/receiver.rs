@@ -52,6 +52,8 @@ struct DelayedAck {
     sequence: u32,
     sent_at: Time,
     feedback: f32,
+    /// True if the segments were marked.
+    is_marked: bool,
     count: u32,
     /// Time when the ACK is sent at the latest.
     expires: Time,
@@ -178,6 +180,13 @@ impl Receiver {
         self.advance();
         self.nacked_at = Time::NEVER;
         self.gap_sacks = u32::from(!self.out_of_order.is_empty());
+        if !had_gap
+            && packet.is_marked()
+            && self.mechanism.acks.feedback == MarkFeedback::Echo
+            && let Some(delayed) = self.delayed_ack.take()
+        {
+            return Some(self.acknowledge_unmarked(now, delayed, packet));
+        }
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
         match self.mechanism.reliability.delayed_ack.filter(|_| !self.is_quick(packet)) {
             Some(delay)
@@ -187,6 +196,21 @@ impl Receiver {
                 None
             }
             _ => (wants_ack || had_gap).then(|| self.acknowledge(packet, self.delayed_block())),
+        }
+    }
+
+    /// Acknowledges an unmarked segment whose ACK was delayed when a marked one follows it. The ACK of that
+    /// one is sent at once, too (RFC 8257 §3.2): one for both would count both as marked.
+    fn acknowledge_unmarked(
+        &mut self,
+        now: Time,
+        delayed: DelayedAck,
+        marked: &Packet,
+    ) -> Acknowledgement {
+        self.delay_ack(marked, now);
+        Acknowledgement {
+            cumulative: marked.sequence,
+            ..self.delayed_acknowledgement(&delayed, (0, 0))
         }
     }
 
@@ -277,8 +301,10 @@ impl Receiver {
     /// Delays the ACK of a segment.
     fn delay_ack(&mut self, packet: &Packet, expires: Time) {
         let feedback = packet.header().feedback();
+        let is_marked = packet.is_marked();
         let Packet { sequence, sent_at, .. } = *packet;
-        self.delayed_ack = Some(DelayedAck { sequence, sent_at, feedback, count: 1, expires });
+        self.delayed_ack =
+            Some(DelayedAck { sequence, sent_at, feedback, is_marked, count: 1, expires });
     }
 
     /// Returns the SACK block of the delayed ACK; empty for a segment in order.
@@ -329,7 +355,8 @@ impl Receiver {
             sack_blocks: self.out_of_order.len() + usize::from(has_duplicate),
             // RFC 7323 §4.3: the timestamp of the earliest segment, so that the RTT includes the delay.
             sent_at: delayed.map_or(packet.sent_at, |delayed| delayed.sent_at),
-            flags: self.mark_flags(packet.is_marked()),
+            flags: self
+                .mark_flags(packet.is_marked() || delayed.is_some_and(|delayed| delayed.is_marked)),
             feedback,
             entropy: self
                 .mechanism
@@ -455,19 +482,22 @@ impl Receiver {
         }
         let block = self.delayed_block();
         let delayed = self.delayed_ack.take_if(|delayed| delayed.expires <= now);
-        // ACKs of marked packets are not delayed.
-        let flags = self.mark_flags(false);
-        let ack = delayed.map(|DelayedAck { sent_at, feedback, .. }| Acknowledgement {
+        let ack = delayed.map(|delayed| self.delayed_acknowledgement(&delayed, block));
+        ReceiverOutput { ack, notification, is_new: false }
+    }
+
+    /// Returns the acknowledgement that was delayed.
+    fn delayed_acknowledgement(&self, delayed: &DelayedAck, block: (u32, u32)) -> Acknowledgement {
+        Acknowledgement {
             kind: Kind::Ack,
             cumulative: self.expected,
             block,
             sack_blocks: self.out_of_order.len(),
-            sent_at,
-            flags,
-            feedback,
+            sent_at: delayed.sent_at,
+            flags: self.mark_flags(delayed.is_marked),
+            feedback: delayed.feedback,
             entropy: None,
-        });
-        ReceiverOutput { ack, notification, is_new: false }
+        }
     }
 }
 

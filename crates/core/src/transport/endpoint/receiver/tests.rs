@@ -59,6 +59,30 @@ fn an_ack_is_delayed_to_the_second_segment_or_by_the_timer() {
 }
 
 #[test]
+fn a_marked_segment_and_an_unmarked_one_before_it_have_acks_of_their_own() {
+    let reliability =
+        Reliability { delayed_ack: Some(Duration::from_millis(40)), ..Reliability::internet() };
+    let mut mechanism = window::mechanism(&reliability, true);
+    mechanism.acks.feedback = MarkFeedback::Echo;
+    let mechanism = Arc::new(mechanism);
+    let mut receiver = Receiver::new(&mechanism);
+    let mut acks = Vec::new();
+    let marked = [false, true, true, false, false, false, true];
+    for (sequence, is_marked) in (0..).zip(marked) {
+        let ms = 100 + u64::from(sequence);
+        let flags = Flags::NONE.with_if(Flags::MARKED, is_marked);
+        acks.push(receiver.on_data(at(ms), &data(&mechanism, ms, sequence, flags)).ack);
+        if receiver.next_timer() <= at(ms) {
+            acks.push(receiver.on_timer(at(ms)).ack);
+        }
+    }
+    let acks = acks.into_iter().flatten().map(|ack| (ack.cumulative, ack.flags.has(Flags::MARKED)));
+    // Segments 3 and 4, without marks, have one ACK.
+    let expected = [(1, false), (2, true), (3, true), (5, false), (6, false), (7, true)];
+    assert_eq!(acks.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn acks_repeat_sack_blocks_if_the_sender_expects_it() {
     for (sack_blocks, options) in
         [(1, None), (2, Some([(4, 5), (2, 3), (0, 0)])), (3, Some([(4, 5), (2, 3), (0, 0)]))]
