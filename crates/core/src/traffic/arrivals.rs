@@ -68,7 +68,8 @@ impl OfferedLoad {
         }
         let description = format!(
             "load {} of {reference} ({counts}) on {}: {} offered, {rate:.1} {what}/s",
-            self.fraction,
+            // A computed load, such as 0.9 * 0.584, may be a rounding error from a short number.
+            (self.fraction * 1e6).round() / 1e6,
             links.what,
             Rate::from_bps(offered),
         );
