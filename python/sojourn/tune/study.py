@@ -352,6 +352,9 @@ def _measure(
         {**so_far.scenario_of(trial), "seed": begin + seed} for trial in trials for seed in seeds
     ]
     results = run_many(runs, **options) if runs else []
+    if results:
+        for measure in so_far.measures:
+            measure.check_class(results)
     updated = []
     for index, trial in enumerate(trials):
         measured = {name: list(values) for name, values in trial.measured.items()}
