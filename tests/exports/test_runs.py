@@ -183,3 +183,32 @@ def test_perfetto_slices_of_flows_last_for_their_fcts(name: str, tmp_path: Path)
         begin, end = found[flow]
         assert begin == pytest.approx(start_s * 1e9, abs=1)
         assert end == pytest.approx(end_s * 1e9, abs=1)
+
+
+def test_perfetto_utilisation_is_a_share_of_the_rate_of_that_time(tmp_path: Path) -> None:
+    rates = {"name": "rates", "text": "time_s,rate_bps\n0,40e6\n0.8,10e6\n1.2,0\n1.4,20e6\n"}
+    result = sojourn.run(
+        {
+            "transport": "cubic",
+            "time_limit": "2 s",
+            "topology": {"kind": "link", "delay": "1 ms", "rate_trace": rates},
+            "workload": {"kind": "long_lived", "flows": 1},
+            "account": True,
+            "record": {"bins": 20},
+        }
+    )
+    perfetto.write(result, tmp_path / "run.pftrace")
+    tracks, events = read_trace(tmp_path / "run.pftrace")
+    parents = {
+        uuid: tracks[track.parent_uuid].name for uuid, track in tracks.items() if track.parent_uuid
+    }
+    shares = [
+        event.double_counter_value
+        for event in (packet.track_event for packet in events)
+        if event.type == 4
+        and tracks[event.track_uuid].name == "utilisation"
+        and parents[event.track_uuid] == "left->right"
+    ]
+    # The last bins are that in which the run ends, and the end of the series.
+    assert len(shares) > 10
+    assert shares[:-2] == pytest.approx([100] * (len(shares) - 2), abs=2)
