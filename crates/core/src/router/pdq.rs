@@ -235,7 +235,8 @@ impl Pdq {
     /// probes further.
     fn suppress_probes(&self, packet: &mut Packet, position: usize, probe_after: u8) {
         if self.config.suppressed_probing {
-            let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(u8::MAX);
+            let longest = Grant::UNCONFIRMED - 1;
+            let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(longest).min(longest);
             let grant = Grant::Pause { by: self.router_id, probe_after: probe_after.max(fifths) };
             packet.write_feedback(grant.number());
         }

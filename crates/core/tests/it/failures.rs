@@ -150,6 +150,24 @@ fn only_flows_on_a_failed_path_are_rerouted() {
 }
 
 #[test]
+fn a_flow_that_a_pdq_router_paused_is_served_on_its_new_path() {
+    // Both flows cross spine 0; its router pauses one, which then has a path over spine 1.
+    let flow = |source: u32| json!({ "source": source, "target": source + 2, "size": "20 MB" });
+    let results = run(&json!({
+        "topology": with(&fabric(2), json!({ "hosts_per_leaf": 2 })),
+        "transport": "pdq",
+        "workload": { "kind": "flows", "flows": [flow(0), flow(1)] },
+        "failures": [{ "link": "leaf0->spine0", "fails": "3 ms" }],
+        "convergence": "1 ms",
+        "seed": 1,
+    }));
+    let mut fcts: Vec<_> = results.flows.fct_s.iter().map(|fct| fct * 1e3).collect();
+    fcts.sort_by(f64::total_cmp);
+    // One after the other over spine 1, 16.6 ms each, and 1 ms without a path.
+    assert!(fcts[0] < 18.5 && fcts[1] < 35.5, "{fcts:?}");
+}
+
+#[test]
 fn sprayed_packets_avoid_failed_links_until_recovery() {
     for routing in ["spray_round_robin", "spray_random"] {
         let failures = json!([{ "link": "leaf0->spine2", "fails": "1 ms", "returns": "2 ms" }]);

@@ -157,12 +157,17 @@ pub enum Grant {
     Pause {
         /// Router that pauses the flow: the number of its link.
         by: u16,
-        /// Time to the next probe, in fifths of an RTT; 0 for the sender's choice.
+        /// Time to the next probe, in fifths of an RTT; 0 for the sender's choice, [`Self::UNCONFIRMED`]
+        /// until the router that pauses the flow has seen the packet.
         probe_after: u8,
     },
 }
 
 impl Grant {
+    /// `probe_after` of a pause in a packet that leaves. If it returns, the router that paused the flow is
+    /// not on the path any more.
+    pub const UNCONFIRMED: u8 = u8::MAX;
+
     /// Encodes the grant in one number of a header: a rate, or a negative number of 24 bits for a pause,
     /// which a float represents exactly.
     pub fn number(self) -> f32 {

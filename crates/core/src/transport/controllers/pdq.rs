@@ -116,6 +116,7 @@ impl Controller for Pdq {
         let rtt = self.srtt.map_or(self.base_rtt, |rtt| rtt.max(self.base_rtt));
         let probe_interval = match self.grant {
             Grant::Rate(_) => None,
+            Grant::Pause { probe_after: Grant::UNCONFIRMED, .. } => Some(rtt),
             // Once per RTT, or less often if routers require (suppressed probing).
             Grant::Pause { probe_after, .. } => Some(rtt.max(rtt * u64::from(probe_after) / 5)),
         };
@@ -131,8 +132,12 @@ impl Controller for Pdq {
     fn header(&self, leaving: &OutgoingPacket) -> Header {
         Header::Pdq {
             grant: match self.grant {
-                Grant::Rate(_) => Grant::Rate(self.line_rate as f32),
-                Grant::Pause { by, .. } => Grant::Pause { by, probe_after: 0 },
+                // After a failure the router that paused the flow may be on another path, where it keeps
+                // the other routers from listing the flow.
+                Grant::Rate(_) | Grant::Pause { probe_after: Grant::UNCONFIRMED, .. } => {
+                    Grant::Rate(self.line_rate as f32)
+                }
+                Grant::Pause { by, .. } => Grant::Pause { by, probe_after: Grant::UNCONFIRMED },
             },
             // Data in flight counts until it is acknowledged: the flows that follow then start a little
             // later, with less queueing.
