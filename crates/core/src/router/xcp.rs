@@ -39,22 +39,21 @@ crate::parameters! {
         /// First control interval, and the one that follows an interval without packets that carry
         /// an RTT (ns-2: 50 ms).
         pub initial_interval: Duration = Duration::from_millis(50), where positive;
+        /// Lower bound on control intervals, which are RTTs. The minimum queue is measured for at least
+        /// twice as long, and the first intervals last at least four times as long (ns-2: 1, 2 and 4 ms).
+        pub min_interval: Duration = Duration::from_millis(1), where positive;
     }
 }
 
 /// Upper bound on RTTs in packets, in seconds (draft and ns-2).
 const MAX_RTT: f64 = 1.0;
-/// Lower bounds, in seconds, on the control interval, on the interval of the minimum queue and on
-/// the first intervals (ns-2).
-const MIN_CONTROL_INTERVAL: f64 = 1e-3;
-const MIN_QUEUE_INTERVAL: f64 = 2e-3;
-const MIN_INITIAL_INTERVAL: f64 = 4e-3;
 
 impl Config {
     fn build_for(&self, rate: Rate, mut random: Random) -> Xcp {
         let interval = self.initial_interval.seconds();
+        let min_interval = self.min_interval.seconds();
         // ns-2 starts the clocks of each router at random times.
-        let mut first = |span: f64| random.normal(span, 0.2 * span).max(MIN_INITIAL_INTERVAL);
+        let mut first = |span: f64| random.normal(span, 0.2 * span).max(4.0 * min_interval);
         let (ends, span) = (first(interval), first(interval / 2.0));
         Xcp {
             alpha: self.alpha,
@@ -63,6 +62,7 @@ impl Config {
             rule: self.rule,
             capacity: rate.bps() / 8.0,
             initial_interval: interval,
+            min_interval,
             rtt: interval,
             interval: ends,
             interval_ends: Time::ZERO + Duration::from_seconds(ends),
@@ -119,6 +119,7 @@ struct Xcp {
     rule: FeedbackRule,
     capacity: f64,
     initial_interval: f64,
+    min_interval: f64,
     /// Mean RTT.
     rtt: f64,
     /// Length and end of the control interval.
@@ -170,7 +171,8 @@ impl Router for Xcp {
         if self.queue_interval_ends <= view.now {
             self.persistent_queue = self.min_queue;
             self.min_queue = view.backlog as f64;
-            let span = ((self.rtt - self.min_queue / self.capacity) / 2.0).max(MIN_QUEUE_INTERVAL);
+            let span =
+                ((self.rtt - self.min_queue / self.capacity) / 2.0).max(2.0 * self.min_interval);
             self.queue_interval_ends = view.now + Duration::from_seconds(span);
         }
         if self.interval_ends <= view.now {
@@ -202,7 +204,7 @@ impl Xcp {
             self.negative = FeedbackPool::new((-spare).max(0.0) + shuffled, self.bytes);
         }
         (self.bytes, self.spacing, self.rtt_spacing) = (0.0, 0.0, 0.0);
-        self.interval = self.rtt.max(MIN_CONTROL_INTERVAL);
+        self.interval = self.rtt.max(self.min_interval);
     }
 
     /// Returns the change of throughput for a packet whose sender requests `desired`.

@@ -72,3 +72,42 @@ fn a_lone_pfabric_flow_fills_a_fast_link() {
         assert!(slowdown < 1.05, "{environment}: {slowdown}");
     }
 }
+
+#[test]
+fn a_lone_xcp_flow_fills_a_fast_link() {
+    let fast = json!({ "host_rate": "100 Gbps", "fabric_rate": "100 Gbps" });
+    let of = |environment| slowdown(&lone_flow(environment, &json!("xcp"), &fast, "20 MB"));
+    // Intervals of at least 1 ms: the window remains that of a few packets for a hundred RTTs.
+    let declared = of("paper");
+    assert!(declared > 4.0, "{declared}");
+    for environment in DATACENTRES {
+        let slowdown = of(environment);
+        assert!(slowdown < 1.05, "{environment}: {slowdown}");
+    }
+}
+
+#[test]
+fn flows_in_both_directions_do_not_delay_each_others_control_packets() {
+    let exchange = |kind: &str| {
+        run(&json!({
+            "environment": "lossy_datacentre",
+            "topology": { "kind": "star", "hosts": 2, "rate": "10 Gbps" },
+            "transport": kind,
+            "workload": {
+                "kind": "flows",
+                "flows": [
+                    { "source": 0, "target": 1, "size": "5 MB" },
+                    { "source": 1, "target": 0, "size": "5 MB" },
+                ],
+            },
+        }))
+        .flows
+        .slowdown
+    };
+    // ACKs take 3.5 % of each link, under NDP with as many pulls. A control packet may wait for a data packet
+    // at each of two links, which is a third of the base RTT: until 15 % of the time were lost.
+    for (kind, bound) in [("ndp", 1.08), ("homa", 1.04), ("uet", 1.04), ("theta_powertcp", 1.04)] {
+        let slowdowns = exchange(kind);
+        assert!(slowdowns.iter().all(|slowdown| *slowdown < bound), "{kind}: {slowdowns:?}");
+    }
+}

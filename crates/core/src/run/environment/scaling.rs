@@ -50,8 +50,10 @@ pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
 pub(super) struct Scale {
     /// RTT of a full packet and its ACK over the longest path.
     base_rtt: Duration,
-    /// Data that the slowest link carries in that time.
-    bdp: Bytes,
+    /// The same if the ACK waits for a full packet at each link, since both directions are in use.
+    loaded_rtt: Duration,
+    /// Lowest rate of a link.
+    slowest: Rate,
     /// A full packet.
     packet: Bytes,
 }
@@ -59,7 +61,8 @@ pub(super) struct Scale {
 impl Scale {
     pub(super) fn new(extent: &Extent, format: &Format) -> Self {
         let base_rtt = extent.base_rtt(format);
-        Self { base_rtt, bdp: extent.slowest.carries(base_rtt), packet: format.full() }
+        let loaded_rtt = base_rtt + extent.byte_time * format.full().0;
+        Self { base_rtt, loaded_rtt, slowest: extent.slowest, packet: format.full() }
     }
 
     /// Returns the RTO of uet-htsim: 15 us and six times the transmission time of a queue of one BDP, and at
@@ -68,15 +71,15 @@ impl Scale {
         Duration::from_micros(100).max(Duration::from_micros(15) + self.base_rtt * 6)
     }
 
-    /// Returns the bandwidth-delay product in packets, rounded up.
-    fn packets(&self) -> u64 {
-        self.bdp.0.div_ceil(self.packet.0.max(1))
+    /// Returns the packets that the slowest link carries in a time, rounded up.
+    fn packets_in(&self, time: Duration) -> u64 {
+        self.slowest.carries(time).0.div_ceil(self.packet.0.max(1))
     }
 }
 
 /// Returns the parameters of a law in a network of this scale.
 pub(super) fn law(kind: &str, scale: &Scale) -> Value {
-    let Scale { base_rtt, bdp, packet } = *scale;
+    let Scale { base_rtt, loaded_rtt, slowest, packet } = *scale;
     // 1 Gb/s at 100 Gb/s, as in [hpcc19], is also the share of [ecndelay16]'s code, 100 Mb/s at 10 Gb/s.
     let min_rate = "1 %";
     match kind {
@@ -100,24 +103,30 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
         }),
         // The simulator of [powertcp22]: 150 Mb/s at 25 Gb/s. In the form of the paper, whose increase is the
         // rate of a host divided by its flows, eight flows were not fair after 20 ms with so little.
+        // theta-PowerTCP takes waits of ACKs for queueing: with the base RTT, flows in both directions used a
+        // quarter of links of 10 Gb/s.
         "powertcp" | "theta_powertcp" => json!({
             "form": "simulator",
             "additive_increase": "0.6 %",
             "min_rate": min_rate,
-            "base_rtt": base_rtt.show(),
+            "base_rtt": if kind == "powertcp" { base_rtt } else { loaded_rtt }.show(),
         }),
-        // 10 000 bytes at 10 Gb/s in a network with a base RTT of 8 us ([homa18] §3.2: the bytes of an RTT).
-        "homa" => json!({ "rtt_bytes": base_rtt.show() }),
-        // Lost packets are known only after a timeout, so that many are pulled at once: an RTT of them, and
-        // at least 100 (our choice).
-        "ndp" => json!({ "request_pulls": scale.packets().max(100) }),
+        // [homa18] §3.2: the bytes of an RTT, 10 000 at 10 Gb/s and 8 us. With those of the base RTT, grants
+        // that wait for data of the other direction left a link idle for an eighth of the time.
+        "homa" => json!({ "rtt_bytes": loaded_rtt.show() }),
+        // As for Homa: the packets of an RTT ([ndp17]). Lost packets are known only after a timeout, so
+        // that many are pulled at once: an RTT of them, and at least 100 (our choice).
+        "ndp" => json!({
+            "initial_window": scale.packets_in(loaded_rtt),
+            "request_pulls": scale.packets_in(base_rtt).max(100),
+        }),
         "phost" => phost(scale),
         // The RTO does not grow in uet-htsim; UEC 1.0 §3.5.13 doubles it. An ACK or a pull for 16 KiB, but
-        // twice in an RTT at least: a window of less would wait for each ACK, and a queue could not hold what
-        // one pull permits.
+        // four times in an RTT at least: the window, 1.5 of its products, would wait for rarer ACKs, and a
+        // queue could not hold what one pull permits.
         "uet" => {
             let rto = scale.rto();
-            let most = Bytes(16_384.min(bdp.0 / 2).max(packet.0));
+            let most = Bytes(16_384.min(slowest.carries(base_rtt).0 / 4).max(packet.0));
             json!({
                 "ack_bytes": most.show(),
                 "pull_bytes": most.show(),
@@ -139,8 +148,10 @@ pub(super) fn router(kind: &str, scale: &Scale) -> Value {
     let rtt = scale.base_rtt.show();
     match kind {
         "rcp" => json!({ "preset": "as_xcp", "initial_rtt": rtt }),
-        "xcp" => json!({ "initial_interval": rtt }),
+        "xcp" => json!({ "initial_interval": rtt, "min_interval": (scale.base_rtt / 4).show() }),
         "pdq" | "d3" => json!({ "initial_rtt": rtt }),
+        // As many RTTs as in the wide-area network of [pcp06], 25 ms, where a flow is forgotten after 1 s.
+        "fair_share" => json!({ "forget_after": (scale.base_rtt * 40).show() }),
         _ => json!({}),
     }
 }
@@ -149,7 +160,7 @@ pub(super) fn router(kind: &str, scale: &Scale) -> Value {
 /// There a flow is announced once; here again after the RTO of UET (our choice): after that of TCP, flows
 /// whose first packets were lost took a thousand times as long as others.
 fn phost(scale: &Scale) -> Value {
-    let times = (scale.packets() as f64 / 3.9).max(1.0);
+    let times = (scale.packets_in(scale.base_rtt) as f64 / 3.9).max(1.0);
     let tokens = (8.0 * times).ceil() as u64;
     json!({
         "free_tokens": tokens,
