@@ -109,6 +109,28 @@ fn weights_of_flows_follow_the_rates_of_links() {
 }
 
 #[test]
+fn flows_take_other_next_hops_with_another_seed() {
+    let mut graph = Graph::new(LoadReference { rate: Rate::default(), what: String::new() });
+    let [one, other] = ["one", "other"].map(|name| graph.add_switch(name));
+    for _ in LINKS {
+        graph.connect(one, other, Rate::from_gbps(10), Duration::ZERO);
+    }
+    let links = [0, 2, 4, 6];
+    let choices = |seed| -> Vec<usize> {
+        let switch = SwitchInfo { graph: &graph, node: one, links: &links };
+        let config = Config::read(&json!("weighted_ecmp")).unwrap();
+        let balancer = &mut *config.build(&switch, Random::new(seed, "load_balancer"));
+        let mut choose =
+            |flow| choose_among(balancer, (flow, Kind::Data), Duration::ZERO, &links, |_| 0);
+        (0..1000).map(&mut choose).collect()
+    };
+    assert_eq!(choices(1), choices(1));
+    let [one, other] = [1, 2].map(choices);
+    let alike = one.iter().zip(&other).filter(|(one, other)| one == other).count();
+    assert!(alike.abs_diff(250) < 60, "{alike} of 1000 flows choose alike");
+}
+
+#[test]
 fn random_next_hops_have_equal_shares() {
     let counts = counts(&json!("random_next_hop"), 4000, Duration::ZERO, [0, 9, 0, 9]);
     assert!(counts.len() == 4 && counts.values().all(|count| count.abs_diff(1000) < 120));

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::base::random::{Random, mix};
+use crate::base::random::Random;
 use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, SwitchInfo, flow_hash};
 use crate::model::graph::LinkId;
 use crate::model::packet::Packet;
@@ -16,15 +16,16 @@ crate::parameters! {
 }
 
 impl LoadBalancerKind for Config {
-    fn build(&self, switch: &SwitchInfo<'_>, _random: Random) -> Box<dyn LoadBalancer> {
+    fn build(&self, switch: &SwitchInfo<'_>, mut random: Random) -> Box<dyn LoadBalancer> {
         let rate = |id: &LinkId| u128::from(switch.graph.links[*id as usize].rate.0);
         let rates = switch.links.iter().map(|id| (*id, rate(id))).collect();
-        Box::new(WeightedEcmp { seed: mix(u64::from(switch.node)), rates })
+        Box::new(WeightedEcmp { seed: random.below(u64::MAX), rates })
     }
 }
 
 /// State of one switch.
 struct WeightedEcmp {
+    /// Hash seed: as with `ecmp`, it depends on the seed of the run and on the switch.
     seed: u64,
     /// Rates of the switch's links, in bits per second.
     rates: FxHashMap<LinkId, u128>,
