@@ -86,8 +86,8 @@ impl Scenario {
     }
 
     /// Returns the base RTT of the network's longest path.
-    pub(super) fn base_rtt(&self) -> Duration {
-        let extent = self.topology.extent();
+    fn base_rtt(&self) -> Duration {
+        let extent = self.extent();
         extent.map(|extent| extent.base_rtt(&self.packet)).unwrap_or_default()
     }
 
@@ -213,6 +213,7 @@ impl Scenario {
             self.switch.control_priority.or_else(|| limits_credits.then_some(false));
         let mechanisms =
             || self.all_transports().map(|(_, transport)| transport.mechanism(&self.packet));
+        let base_rtt = self.base_rtt();
         Ok(NetworkParts {
             queues,
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
@@ -221,8 +222,8 @@ impl Scenario {
                 || mechanisms()
                     .any(|mechanism| mechanism.pacing.is_some() || mechanism.turns.is_some()),
             has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
-            digest: self.digest()?,
-            base_rtt: self.base_rtt(),
+            digest: self.digest(base_rtt)?,
+            base_rtt,
             traffic,
             buffers,
             pause_timers,
@@ -231,8 +232,7 @@ impl Scenario {
     }
 
     /// Returns the digest that packets collect. Ports have one average.
-    fn digest(&self) -> Result<Option<Digest>, Problem> {
-        let base_rtt = self.base_rtt();
+    fn digest(&self, base_rtt: Duration) -> Result<Option<Digest>, Problem> {
         let mut digests = self
             .all_transports()
             .filter_map(|(field, transport)| Some((field, transport.digest(base_rtt)?)));

@@ -216,8 +216,8 @@ impl Scenario {
         [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
     }
 
-    /// Returns the extent of the network.
-    fn extent(&self) -> Result<Extent, Problem> {
+    /// Returns the extent of the network, with the rates of its rate traces.
+    pub(super) fn extent(&self) -> Result<Extent, Problem> {
         environment::extent(&self.topology, &self.rate_traces)
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::model::graph::{Failure, Graph, LinkId};
+use crate::model::graph::{Extent, Failure, Graph, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
 use crate::network::port::counters::Counters;
@@ -39,12 +39,13 @@ impl Scenario {
         let pauses =
             pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
         let losses = loss::warnings(graph, network.ports());
+        let extent = self.extent().ok();
         router
             .into_iter()
-            .chain(self.transport_warnings())
+            .chain(self.transport_warnings(extent))
             .chain(self.rate_warning(graph, queues))
             .chain(self.workload_warnings())
-            .chain(self.timeout_warnings())
+            .chain(self.timeout_warnings(extent))
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
             .chain(retransmission_warning(simulation))
@@ -181,8 +182,7 @@ impl Scenario {
     }
 
     /// Warns of parameters of transports that do not suit the network.
-    fn transport_warnings(&self) -> impl Iterator<Item = String> {
-        let extent = self.topology.extent().ok();
+    fn transport_warnings(&self, extent: Option<Extent>) -> impl Iterator<Item = String> {
         self.all_transports().flat_map(move |(field, transport)| {
             let warnings = extent.map(|extent| transport.warnings(&extent, &self.packet));
             let lines = warnings.unwrap_or_default().into_iter();
@@ -219,9 +219,8 @@ impl Scenario {
     }
 
     /// Warns of timeouts that expire before the first ACK can arrive.
-    fn timeout_warnings(&self) -> impl Iterator<Item = String> {
-        let base_rtt =
-            self.topology.extent().map(|extent| extent.base_rtt(&self.packet)).unwrap_or_default();
+    fn timeout_warnings(&self, extent: Option<Extent>) -> impl Iterator<Item = String> {
+        let base_rtt = extent.map(|extent| extent.base_rtt(&self.packet)).unwrap_or_default();
         self.all_transports().filter_map(move |(field, transport)| {
             if transport.has_own_stack() {
                 return None;

@@ -69,6 +69,29 @@ fn timeouts_that_expire_before_an_ack_can_arrive() {
 }
 
 #[test]
+fn the_base_rtt_follows_rate_traces() {
+    let rate_trace = |link: &str| {
+        let rates = json!({ "name": "rates.csv", "text": "time_s,rate_bps\n0,1e5\n" });
+        json!({ "link": link, "file": rates })
+    };
+    let links = ["host0->switch", "switch->host0", "host1->switch", "switch->host1"];
+    let scenario = |rate: &str| {
+        json!({
+            "topology": { "kind": "star", "hosts": 2, "rate": rate },
+            "transport": "dctcp", "time_limit": "5 s",
+            "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 KB" }] },
+        })
+    };
+    let traced = with(&scenario("10 Gbps"), json!({ "rate_traces": links.map(rate_trace) }));
+    let words = "transport.reliability.initial_rto is 10 ms, below the base RTT";
+    assert_warns(&traced, words, json!({ "rate_traces": [] }));
+    let timeout = |scenario: &Value| {
+        warnings(scenario).into_iter().find(|line| line.contains(words)).expect("a warning")
+    };
+    assert_eq!(timeout(&traced), timeout(&scenario("100 Kbps")));
+}
+
+#[test]
 fn flows_that_would_start_after_the_time_limit() {
     let flow = |start: &str| json!({ "source": 0, "target": 1, "size": "1 KB", "start": start });
     let scenario = json!({
