@@ -5,7 +5,7 @@
 //! ns-2 module that [pfabric13] used halves the windows of such flows instead.)
 
 use super::dctcp::{self, Dctcp};
-use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Transport};
+use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Restart, Transport};
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
@@ -89,6 +89,10 @@ impl Controller for D2tcp {
         self.dctcp.on_loss(loss);
     }
 
+    fn on_restart(&mut self, restart: &Restart) {
+        self.dctcp.on_restart(restart);
+    }
+
     fn save_state(&mut self, now: Time) {
         self.dctcp.save_state(now);
     }
@@ -127,6 +131,7 @@ impl Controller for D2tcp {
 mod tests {
     use super::*;
     use crate::base::schema::Parameter;
+    use crate::transport::WindowReduction;
     use crate::transport::fixture::{ack, path};
     use proptest::prelude::*;
     use serde_json::json;
@@ -185,6 +190,16 @@ mod tests {
                 prop_assert_eq!(dctcp_flow.gauges(), flow.gauges());
             }
         }
+    }
+
+    #[test]
+    fn after_an_idle_time_the_window_is_that_of_dctcp() {
+        let mut flow = flow(&path());
+        flow.on_ack(&ack(9, 19));
+        assert!(flow.gauges()[0].1 > 9_600.0);
+        let (now, idle) = (at(1_000), Duration::from_micros(500));
+        flow.on_restart(&Restart { now, idle, reduction: WindowReduction::Initial });
+        assert_eq!(flow.allowance().window, Bytes(9_600));
     }
 
     #[test]

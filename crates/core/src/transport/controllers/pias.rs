@@ -6,8 +6,8 @@
 
 use super::dctcp::{self, Dctcp};
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Signalling,
-    Transport,
+    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Restart,
+    Signalling, Transport,
 };
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Time};
@@ -81,6 +81,10 @@ impl Controller for Pias {
         self.dctcp.on_loss(loss);
     }
 
+    fn on_restart(&mut self, restart: &Restart) {
+        self.dctcp.on_restart(restart);
+    }
+
     fn save_state(&mut self, now: Time) {
         self.dctcp.save_state(now);
     }
@@ -111,7 +115,9 @@ impl Controller for Pias {
 mod tests {
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::transport::fixture::{OUTGOING, path};
+    use crate::base::units::Duration;
+    use crate::transport::WindowReduction;
+    use crate::transport::fixture::{OUTGOING, ack, path};
     use serde_json::json;
 
     #[test]
@@ -127,6 +133,19 @@ mod tests {
         let headers: Vec<Header> = (0..10).map(priority).collect();
         // As in the authors' module, a packet that begins at a threshold has not passed it.
         assert_eq!(headers, [0, 0, 0, 1, 2, 2, 2, 2, 3, 3].map(Header::Priority));
+    }
+
+    #[test]
+    fn after_an_idle_time_the_window_is_that_of_dctcp() {
+        let mut flow = Config::read(&json!({})).unwrap().controller(&path());
+        let before = flow.congestion_window().unwrap().0;
+        for sequence in 1..50 {
+            flow.on_ack(&ack(sequence, sequence + 10));
+        }
+        assert!(flow.congestion_window().unwrap().0 > 2.0 * before);
+        let (now, idle) = (Time::ZERO + Duration::from_millis(1), Duration::ZERO);
+        flow.on_restart(&Restart { now, idle, reduction: WindowReduction::Initial });
+        assert_eq!(flow.congestion_window().unwrap().0.to_bits(), before.to_bits());
     }
 
     #[test]
