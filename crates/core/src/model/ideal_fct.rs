@@ -2,6 +2,7 @@
 //! path, without handshake or slow start.
 
 use crate::base::units::{Bytes, Duration, Rate};
+use crate::model::graph::{Graph, Link, LinkId};
 use crate::model::packet::Format;
 
 /// Components of the ideal FCT.
@@ -36,7 +37,7 @@ pub fn ideal_fct(
     size: Bytes,
 ) -> IdealFct {
     let packets = format.packets(size);
-    let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
+    let last = format.last_payload(size) + format.header;
     // A single packet has no predecessor.
     let full = if packets > 1 { format.payload + format.header } else { last };
     let repeats = packets.saturating_sub(2);
@@ -71,13 +72,13 @@ pub fn ideal_fct(
 /// All packets take the hops that all paths share (the flag). A short last packet leaves the first of them
 /// last, and may then overtake others. Hence the last byte arrives no earlier than any shared hop can have
 /// forwarded all packets.
-pub fn ideal_fct_spread(
+fn ideal_fct_spread(
     hops: impl Iterator<Item = ((Rate, Duration), bool)> + Clone,
     format: &Format,
     size: Bytes,
 ) -> IdealFct {
     let packets = format.packets(size);
-    let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
+    let last = format.last_payload(size) + format.header;
     let times = |rate: Rate| {
         let time = |bytes| format.transmission_time(rate, bytes);
         (time(format.payload + format.header), time(last))
@@ -110,6 +111,51 @@ pub fn ideal_fct_spread(
         }
     }
     IdealFct { propagation, transmission, waiting: total - (propagation + transmission) }
+}
+
+/// Ideal FCT of a flow of `size` whose packets take these paths. With `keeps_order`, packets that take one
+/// path stay in order.
+pub fn over_paths<'a>(
+    graph: &Graph,
+    mut paths: impl Iterator<Item = &'a [LinkId]> + Clone,
+    format: &Format,
+    size: Bytes,
+    keeps_order: bool,
+) -> IdealFct {
+    let of_link = |link: &LinkId| {
+        let Link { rate, delay, .. } = graph.links[*link as usize];
+        (rate, delay)
+    };
+    if format.packets(size) == 1 {
+        let of_path = |path: &[LinkId]| ideal_fct(path.iter().map(of_link), format, size);
+        return paths.map(of_path).min_by_key(IdealFct::total).unwrap_or_default();
+    }
+    let Some(first) = paths.next() else { return IdealFct::default() };
+    if keeps_order && paths.clone().next().is_none() {
+        return ideal_fct(first.iter().map(of_link), format, size);
+    }
+    let mut shared = first.to_vec();
+    for path in paths.clone() {
+        shared.retain(|link| path.contains(link));
+    }
+    let is_alike = |(link, other): (&LinkId, &LinkId)| {
+        let has_own = |link| !shared.contains(link);
+        link == other || of_link(link) == of_link(other) && has_own(link) && has_own(other)
+    };
+    let of_path = |path: &[LinkId]| {
+        let hop = |link: &LinkId| (of_link(link), shared.contains(link));
+        ideal_fct_spread(path.iter().map(hop), format, size)
+    };
+    let (mut least, mut before) = (of_path(first), first);
+    for path in paths {
+        // In a symmetric network all paths are alike.
+        if path.len() != before.len() || !path.iter().zip(before).all(is_alike) {
+            let ideal = of_path(path);
+            least = if ideal.total() < least.total() { ideal } else { least };
+        }
+        before = path;
+    }
+    least
 }
 
 #[cfg(test)]

@@ -16,8 +16,7 @@ use crate::base::prefetch::prefetch_at;
 use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::{HostId, PathKey};
-use crate::model::graph::{Graph, Link, LinkId, NodeId, Paths, Split};
-use crate::model::ideal_fct::{IdealFct, ideal_fct, ideal_fct_spread};
+use crate::model::graph::{Graph, LinkId, NodeId, Paths, Split};
 use crate::model::packet::Format;
 
 crate::choices! {
@@ -465,53 +464,6 @@ impl Routes {
     pub fn line_rate(&self, graph: &Graph, route: Route) -> Rate {
         let first = self.links(route).next().map_or(0, |path| path[0]);
         graph.links[first as usize].rate
-    }
-
-    /// Returns the ideal FCT of a flow of `size` that takes these routes. With `keeps_order`, packets that
-    /// take one path stay in order.
-    pub fn ideal_fct(
-        &self,
-        graph: &Graph,
-        routes: impl Iterator<Item = Route> + Clone,
-        format: &Format,
-        size: Bytes,
-        keeps_order: bool,
-    ) -> IdealFct {
-        let of_link = |link: &LinkId| {
-            let Link { rate, delay, .. } = graph.links[*link as usize];
-            (rate, delay)
-        };
-        let mut paths = routes.flat_map(|route| self.links(route));
-        if format.packets(size) == 1 {
-            let of_path = |path: &[LinkId]| ideal_fct(path.iter().map(of_link), format, size);
-            return paths.map(of_path).min_by_key(IdealFct::total).unwrap_or_default();
-        }
-        let Some(first) = paths.next() else { return IdealFct::default() };
-        if keeps_order && paths.clone().next().is_none() {
-            return ideal_fct(first.iter().map(of_link), format, size);
-        }
-        let mut shared = first.to_vec();
-        for path in paths.clone() {
-            shared.retain(|link| path.contains(link));
-        }
-        let is_alike = |(link, other): (&LinkId, &LinkId)| {
-            let has_own = |link| !shared.contains(link);
-            link == other || of_link(link) == of_link(other) && has_own(link) && has_own(other)
-        };
-        let of_path = |path: &[LinkId]| {
-            let hop = |link: &LinkId| (of_link(link), shared.contains(link));
-            ideal_fct_spread(path.iter().map(hop), format, size)
-        };
-        let (mut least, mut before) = (of_path(first), first);
-        for path in paths {
-            // In a symmetric network all paths are alike.
-            if path.len() != before.len() || !path.iter().zip(before).all(is_alike) {
-                let ideal = of_path(path);
-                least = if ideal.total() < least.total() { ideal } else { least };
-            }
-            before = path;
-        }
-        least
     }
 
     /// Returns the time of a packet of `bytes` over an empty network.

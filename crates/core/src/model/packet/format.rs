@@ -37,6 +37,11 @@ impl Format {
         payload.0.div_ceil(self.payload.0).max(1)
     }
 
+    /// Payload of the last of the packets that carry `payload`.
+    pub fn last_payload(&self, payload: Bytes) -> Bytes {
+        Bytes(payload.0 - (self.packets(payload) - 1) * self.payload.0)
+    }
+
     /// Size of a full data packet. Saturates, because the checks of a scenario use it.
     pub fn full(&self) -> Bytes {
         Bytes(self.payload.0.saturating_add(self.header.0))

@@ -7,7 +7,7 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::breakdown::chain::ChainInterval;
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome, Reordering};
 use crate::model::graph::LinkId;
-use crate::model::ideal_fct::IdealFct;
+use crate::model::ideal_fct::{self, IdealFct};
 use crate::model::packet::FlowNumber;
 use crate::network::outbox::PacketLoss;
 use crate::network::routes::Route;
@@ -258,13 +258,17 @@ impl Simulation<'_> {
     ) -> IdealFct {
         let Some(size) = spec.size else { return IdealFct::default() };
         let routes = self.network.routes();
-        let ideal_fct = |keeps_order| {
-            routes.ideal_fct(self.graph, routes_used.clone(), &self.format, size, keeps_order)
+        let bound = |keeps_order| {
+            let paths = routes_used.clone().flat_map(|route| routes.links(route));
+            ideal_fct::over_paths(self.graph, paths, &self.format, size, keeps_order)
         };
-        let in_order = ideal_fct(true);
+        let in_order = bound(true);
+        // The bound of packets in order is exact for a flow alone in the network, and the same for all
+        // transports. Only a flow that was faster, because its short last packet overtook others, has the
+        // lower bound without order.
         let is_faster = completed.is_some_and(|at| at.since(spec.start) < in_order.total());
         if is_faster && !self.transports.of_class(spec.class).config.keeps_order() {
-            ideal_fct(false)
+            bound(false)
         } else {
             in_order
         }

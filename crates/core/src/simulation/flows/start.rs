@@ -9,6 +9,7 @@ use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::{Graph, LinkId};
+use crate::model::ideal_fct;
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
 use crate::record::rtts::{RttProbes, RttTrace};
@@ -193,8 +194,8 @@ impl Simulation<'_> {
         let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.path_key());
         let [_, reverse] = route.both();
         let routes = self.network.routes();
-        let ideal_fct =
-            |size| routes.ideal_fct(graph, [route].into_iter(), format, size, true).total();
+        let packet_time =
+            ideal_fct::over_paths(graph, routes.links(route), format, format.payload, true).total();
         let transport = self.transports.of_class(spec.class);
         let mut cached_state =
             self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();
@@ -202,7 +203,7 @@ impl Simulation<'_> {
             cached_state.ssthresh = None;
         }
         let ack_time = routes.packet_time(graph, reverse, format, format.ack);
-        let base_rtt = ideal_fct(format.payload) + ack_time;
+        let base_rtt = packet_time + ack_time;
         let path = Path {
             flow: spec.id,
             line_rate: routes.line_rate(graph, route),

@@ -156,10 +156,7 @@ impl Sender {
         let full = format.payload.0 as u32;
         let (total, last) = match size {
             None => (UNBOUNDED, full),
-            Some(size) => {
-                let total = format.packets(size);
-                (total as u32, (size.0 - (total - 1) * format.payload.0) as u32)
-            }
+            Some(size) => (format.packets(size) as u32, format.last_payload(size).0 as u32),
         };
         let mut scoreboard = Scoreboard::new(total, reliability);
         if mechanism.acks.coalesced.is_some() {

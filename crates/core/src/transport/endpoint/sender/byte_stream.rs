@@ -55,11 +55,10 @@ impl Sender {
                 window_use.restart(now);
             }
         }
-        let packets = format.packets(size);
-        self.scoreboard.append(packets as u32);
+        self.scoreboard.append(format.packets(size) as u32);
         if let Some(flow_ends) = &mut self.flow_ends {
-            let payload = size.0 - (packets - 1) * format.payload.0;
-            flow_ends.ends.push_back((self.scoreboard.total() - 1, payload as u32));
+            let payload = format.last_payload(size).0 as u32;
+            flow_ends.ends.push_back((self.scoreboard.total() - 1, payload));
         }
     }
 
