@@ -33,8 +33,7 @@ impl Random {
 
     /// Returns an integer uniform in `0..bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // Multiply-shift; the bias of bound / 2⁶⁴ is negligible.
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+        index_below(self.0.next_u64(), bound)
     }
 
     /// Shuffles items; all orders are equally likely.
@@ -70,6 +69,12 @@ pub fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// Maps a word that is uniform over all words to an integer in `0..bound` by multiply-shift (Lemire, Fast
+/// Random Integer Generation in an Interval, 2019). The bias of bound / 2⁶⁴ is negligible.
+pub fn index_below(word: u64, bound: u64) -> u64 {
+    ((u128::from(word) * u128::from(bound)) >> 64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +92,14 @@ mod tests {
         let mut random = Random::new(1, "workload");
         let drawn: Vec<u64> = (0..4).map(|_| random.below(1_000_000)).collect();
         insta::assert_debug_snapshot!(drawn);
+    }
+
+    #[test]
+    fn indices_divide_the_words_into_equal_parts() {
+        let third = u64::MAX / 3;
+        let words = [0, third, third + 1, 2 * third, 2 * third + 1, u64::MAX];
+        assert_eq!(words.map(|word| index_below(word, 3)), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(index_below(u64::MAX, u64::MAX), u64::MAX - 1);
     }
 
     #[test]

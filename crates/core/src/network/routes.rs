@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use self::allocator::{RouteAllocator, copy};
 use self::tree::{Branches, tree};
 use crate::base::prefetch::prefetch_at;
-use crate::base::random::mix;
+use crate::base::random::{index_below, mix};
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::{HostId, PathKey};
 use crate::model::graph::{Graph, LinkId, NodeId, Paths, Split};
@@ -155,7 +155,7 @@ impl PathSelector {
             Choice::First => return self.start_at(0),
             Choice::Random => {
                 self.turn = turn;
-                ((u128::from(mix(turn)) * u128::from(paths)) >> 64) as u64
+                index_below(mix(turn), paths)
             }
             Choice::InTurn => {
                 self.turn = turn % paths;
@@ -173,8 +173,7 @@ impl PathSelector {
             return first + u32::from(entropy) % paths * stride;
         }
         let hash = mix(self.turn ^ mix(u64::from(entropy)));
-        let path = ((u128::from(hash) * u128::from(paths)) >> 64) as u32;
-        first + path * stride
+        first + index_below(hash, u64::from(paths)) as u32 * stride
     }
 }
 
@@ -349,7 +348,7 @@ impl Routes {
         let (seed, is_equal) = (self.seed, self.routing == Routing::EcmpEqualSeeds);
         let choose = |node: NodeId, number: usize| {
             let seed = if is_equal { seed } else { mix(seed ^ mix(u64::from(node))) };
-            ((u128::from(mix(key ^ seed)) * number as u128) >> 64) as usize
+            index_below(mix(key ^ seed), number as u64) as usize
         };
         let Self { paths, detours, found, .. } = self;
         let up = detours.as_mut().and_then(|up| (up.count(source, target) > 0).then_some(up));

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::base::random::{Random, mix};
+use crate::base::random::{Random, index_below, mix};
 use crate::base::schema::{positive, proper_fraction};
 use crate::base::units::{Duration, Time};
 use crate::load_balancing::flowlet_table::FlowletTable;
@@ -247,7 +247,7 @@ impl LoadBalancer for Conga {
             return links.iter().position(|other| *other == link).unwrap_or_default();
         }
         let hash = flow_hash(packet, self.hash);
-        let choice = ((u128::from(hash) * links.len() as u128) >> 64) as usize;
+        let choice = index_below(hash, links.len() as u64) as usize;
         let metric = self.count(self.uplink(links[choice]), packet, now);
         overlay.congestion = overlay.congestion.max(metric);
         choice

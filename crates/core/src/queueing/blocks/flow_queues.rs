@@ -4,7 +4,7 @@
 use rustc_hash::FxBuildHasher;
 
 use super::winner_tree::{WinnerTree, key};
-use crate::base::random::{Random, mix};
+use crate::base::random::{Random, index_below, mix};
 use crate::model::packet::FlowNumber;
 use crate::queueing::{Backlog, Limit};
 
@@ -95,7 +95,7 @@ impl FlowClassifier {
         let Some(count) = self.count else { return flow };
         let perturbation = *self.perturbation.get_or_insert_with(|| random.below(u64::MAX));
         let hash = mix(perturbation ^ u64::from(flow));
-        ((u128::from(hash) * u128::from(count)) >> 64) as u32
+        index_below(hash, u64::from(count)) as u32
     }
 }
 
