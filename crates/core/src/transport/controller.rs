@@ -337,8 +337,11 @@ pub enum WindowReduction {
     Halvings(u32),
     /// The window falls to the initial window.
     Initial,
-    /// The window falls half way to what was used of it, in packets, or to the initial window.
-    Unused(u32),
+    /// The window falls half way to what was used of it, or to the initial window.
+    HalfwayTo {
+        /// Largest part of the window that was used, in packets.
+        used: u32,
+    },
 }
 
 impl Restart {
@@ -356,8 +359,8 @@ impl Restart {
                 (halved.max(restart_window), ssthresh.max(0.75 * cwnd))
             }
             WindowReduction::Initial => (restart_window, ssthresh),
-            WindowReduction::Unused(packets) => {
-                let used = initial.max(f64::from(packets) * packet);
+            WindowReduction::HalfwayTo { used } => {
+                let used = initial.max(f64::from(used) * packet);
                 if used >= cwnd {
                     return (cwnd, ssthresh);
                 }
@@ -490,9 +493,9 @@ mod tests {
             (WindowReduction::Initial, 80.0, 50.0, (10.0, 50.0)),
             (WindowReduction::Initial, 4.0, 2.0, (4.0, 2.0)),
             // Linux, `tcp_cwnd_application_limited`.
-            (WindowReduction::Unused(20), 100.0, 50.0, (60.0, 75.0)),
-            (WindowReduction::Unused(2), 100.0, 90.0, (55.0, 90.0)),
-            (WindowReduction::Unused(100), 100.0, 50.0, (100.0, 50.0)),
+            (WindowReduction::HalfwayTo { used: 20 }, 100.0, 50.0, (60.0, 75.0)),
+            (WindowReduction::HalfwayTo { used: 2 }, 100.0, 90.0, (55.0, 90.0)),
+            (WindowReduction::HalfwayTo { used: 100 }, 100.0, 50.0, (100.0, 50.0)),
         ] {
             let (window, threshold) = after(reduction, cwnd, ssthresh);
             assert!((window - expected.0).abs() < 1e-9, "{reduction:?} of {cwnd}: {window}");

@@ -20,7 +20,7 @@ pub(super) struct WindowUse {
     /// Time when the window was full, or reduced, last; none before the first transmission.
     checked_at: Option<Time>,
     /// Largest number of unacknowledged segments since then.
-    max_used: u32,
+    largest_use: u32,
 }
 
 impl WindowUse {
@@ -36,18 +36,24 @@ impl WindowUse {
 
     /// Starts the time without a full window.
     pub(super) fn restart(&mut self, now: Time) {
-        (self.checked_at, self.max_used) = (Some(now), 0);
+        (self.checked_at, self.largest_use) = (Some(now), 0);
     }
 
     /// Returns the largest number of unacknowledged segments if the window has not been full for an RTO, once
     /// per RTO.
-    fn unused(&mut self, now: Time, is_full: bool, flight: u32, rto: Duration) -> Option<u32> {
+    fn largest_use_without_limit(
+        &mut self,
+        now: Time,
+        is_full: bool,
+        flight: u32,
+        rto: Duration,
+    ) -> Option<u32> {
         let checked_at = *self.checked_at.get_or_insert(now);
-        self.max_used = self.max_used.max(flight);
+        self.largest_use = self.largest_use.max(flight);
         if !is_full && now.since(checked_at) < rto {
             return None;
         }
-        let used = self.max_used;
+        let used = self.largest_use;
         self.restart(now);
         (!is_full).then_some(used)
     }
@@ -79,11 +85,11 @@ impl Sender {
         let rto = if is_full { Duration::ZERO } else { self.timeout() };
         let window_use = self.window_use.as_mut()?;
         window_use.update(is_full, cumulative, next);
-        let packets = window_use.unused(now, is_full, next - cumulative, rto)?;
+        let used = window_use.largest_use_without_limit(now, is_full, next - cumulative, rto)?;
         let is_reduced = self.mechanism.reliability.idle_restart == IdleRestart::Halving
             && self.is_app_limited(allowance)
             && !self.scoreboard.is_recovering();
-        let reduction = WindowReduction::Unused(packets);
+        let reduction = WindowReduction::HalfwayTo { used };
         is_reduced.then_some(Restart { now, idle: Duration::ZERO, reduction })
     }
 }
@@ -105,18 +111,23 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_full_for_an_rto_is_unused() {
+    fn the_largest_use_counts_if_the_window_is_not_full_for_an_rto() {
         let mut window_use = WindowUse::default();
         let ms = |ms: u64| Time::ZERO + Duration::from_millis(ms);
-        let mut unused = |at, is_full, flight| {
-            window_use.unused(ms(at), is_full, flight, Duration::from_millis(200))
+        let mut largest_use = |at, is_full, flight| {
+            window_use.largest_use_without_limit(
+                ms(at),
+                is_full,
+                flight,
+                Duration::from_millis(200),
+            )
         };
-        assert_eq!(unused(1_000, false, 5), None);
-        assert_eq!(unused(1_100, false, 7), None);
-        assert_eq!(unused(1_200, false, 3), Some(7));
-        assert_eq!(unused(1_300, true, 20), None);
-        assert_eq!(unused(1_499, false, 3), None, "the window was full at 1300 ms");
-        assert_eq!(unused(1_500, false, 2), Some(3));
+        assert_eq!(largest_use(1_000, false, 5), None);
+        assert_eq!(largest_use(1_100, false, 7), None);
+        assert_eq!(largest_use(1_200, false, 3), Some(7));
+        assert_eq!(largest_use(1_300, true, 20), None);
+        assert_eq!(largest_use(1_499, false, 3), None, "the window was full at 1300 ms");
+        assert_eq!(largest_use(1_500, false, 2), Some(3));
     }
 
     #[test]
