@@ -109,7 +109,7 @@ pub struct PathSelector {
     /// If true, entropy values are numbers of paths.
     numbers_paths: bool,
     /// The last path; or with random paths, the state of the flow's random sequence.
-    turn: u64,
+    state: u64,
 }
 
 /// Choice of the path of a packet without an entropy value.
@@ -150,16 +150,16 @@ impl PathSelector {
         if paths == 1 {
             return first;
         }
-        let (paths, turn) = (u64::from(paths), self.turn.wrapping_add(1));
+        let (paths, next) = (u64::from(paths), self.state.wrapping_add(1));
         let path = match self.choice {
             Choice::First => return self.start_at(0),
             Choice::Random => {
-                self.turn = turn;
-                index_below(mix(turn), paths)
+                self.state = next;
+                index_below(mix(next), paths)
             }
             Choice::InTurn => {
-                self.turn = turn % paths;
-                self.turn
+                self.state = next % paths;
+                self.state
             }
         };
         first + path as u32 * stride
@@ -172,7 +172,7 @@ impl PathSelector {
         if self.numbers_paths {
             return first + u32::from(entropy) % paths * stride;
         }
-        let hash = mix(self.turn ^ mix(u64::from(entropy)));
+        let hash = mix(self.state ^ mix(u64::from(entropy)));
         first + index_below(hash, u64::from(paths)) as u32 * stride
     }
 }
@@ -443,9 +443,9 @@ impl Routes {
         let hash = mix(self.seed ^ mix(flow));
         let is_random = matches!(self.routing, Routing::SprayRandom | Routing::Entropy);
         let selector = |route: Route, stream: u64| {
-            let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(route.paths) };
+            let state = if is_random { mix(hash ^ stream) } else { hash % u64::from(route.paths) };
             let choice = if is_random { Choice::Random } else { Choice::InTurn };
-            PathSelector { route, choice, numbers_paths: false, turn }
+            PathSelector { route, choice, numbers_paths: false, state }
         };
         let [forward, reverse] = self.of_packets(route, flow);
         [selector(forward, 0), selector(reverse, 1)]

@@ -164,7 +164,7 @@ impl Simulation<'_> {
         };
         let template = PacketTemplate { kind: Kind::Datagram, flow: sender_end.number, format };
         let (now, pacer) = (scheduler.now(), &mut sender_end.sender.pacer);
-        while pacer.has_turn(now)
+        while pacer.may_hand_over(now)
             && let Some(packet) = datagrams.forward.next(&mut **end, now, &template)
         {
             sender_end.packets.sent += 1;
@@ -174,8 +174,8 @@ impl Simulation<'_> {
         if end.is_done() {
             self.close_sender(slot);
         } else {
-            let turn = if pacer.has_turn(now) { Time::NEVER } else { pacer.nic_free() };
-            let deadline = end.next_timer().min(sender_end.stop_at).min(turn);
+            let nic_free = if pacer.may_hand_over(now) { Time::NEVER } else { pacer.nic_free() };
+            let deadline = end.next_timer().min(sender_end.stop_at).min(nic_free);
             sender_end.wake_by(deadline, scheduler);
         }
     }

@@ -48,7 +48,7 @@ crate::parameters! {
         /// `fq` (Linux) and the queue pairs of RDMA NICs. SYNs, ACKs and probes are not limited. Without
         /// effect where hosts are routers.
         pub service: Service = Service::Fifo;
-        /// Packets of a flow that may wait in its host's port, its turn, with `service = "fair"` (Linux: a
+        /// Packets of a flow that may wait in its host's port, a batch, with `service = "fair"` (Linux: a
         /// quantum of 2 packets in `fq`, and TCP small queues of at least 2 packets). Paced packets leave
         /// one at a time, and at most two wait.
         pub flow_limit: u32 = 2, where |limit| {

@@ -43,7 +43,7 @@ impl SenderEnd {
         mechanism: &Mechanism,
     ) -> Option<NextPacket> {
         if mechanism.sends_trains
-            && self.sender.pacer.has_turn(now)
+            && self.sender.pacer.may_hand_over(now)
             && self.sender.has_data(allowance)
             && let Some(train_packet) = self.controller.next_train_packet(now)
         {

@@ -1,9 +1,9 @@
 //! Pacing: the earliest departure of the next packet, by the rate and by the host's NIC.
 //!
-//! A flow with a limit has few packets in its host's NIC queue: it hands over its turn, waits until the
+//! A flow with a limit has few packets in its host's NIC queue: it hands over a batch, waits until the
 //! NIC has served it, and hands over the next. So flows share a FIFO queue in turn, as under `fq` with TCP
 //! small queues (Linux), and wait outside it. A paced flow hands over a packet when its rate permits and
-//! one at most is left in the queue; if it waited for the end of a turn, it would fall behind its rate.
+//! one at most is left in the queue; if it waited for the NIC to serve a batch, it would fall behind its rate.
 
 use std::num::NonZeroU16;
 
@@ -45,13 +45,13 @@ pub struct Pacer {
     last_is_next: Time,
     /// Packets in the NIC queue without a known departure.
     queued_in_nic: u32,
-    /// Packets of the current turn, which the NIC has not served completely.
-    in_turn: u16,
-    /// Time when the first packet of the current turn was handed over; of more than a turn has, the last.
-    turn_began: Time,
-    /// Time from the beginning of the last complete turn until the NIC had served it.
-    turn_took: Duration,
-    /// Packets of a turn; none if only pacing limits what the NIC queue holds.
+    /// Packets of the current batch, which the NIC has not served completely.
+    in_batch: u16,
+    /// Time when the first packet of the current batch was handed over; of more than a batch has, the last.
+    batch_began: Time,
+    /// Time from the beginning of the last complete batch until the NIC had served it.
+    batch_took: Duration,
+    /// Packets of a batch; none if only pacing limits what the NIC queue holds.
     flow_limit: Option<NonZeroU16>,
     /// Unit to which gaps are rounded down.
     time_unit: Duration,
@@ -68,34 +68,34 @@ impl Pacer {
             nic_free: Time::ZERO,
             last_is_next: Time::ZERO,
             queued_in_nic: 0,
-            in_turn: 0,
-            turn_began: now,
-            turn_took: Duration::ZERO,
+            in_batch: 0,
+            batch_began: now,
+            batch_took: Duration::ZERO,
             flow_limit,
             time_unit,
         }
     }
 
-    /// Returns true if the flow has handed over the packets of a turn, so that the next one waits for the
+    /// Returns true if the flow has handed over all packets of a batch, so that the next one waits for the
     /// NIC, which may have served them by now.
     #[inline]
-    pub fn is_turn_over(&self) -> bool {
-        self.flow_limit.is_some_and(|limit| self.in_turn >= limit.get())
+    pub fn is_batch_full(&self) -> bool {
+        self.flow_limit.is_some_and(|limit| self.in_batch >= limit.get())
     }
 
     /// Returns true if the flow may hand over a packet now, regardless of its rate.
-    pub fn has_turn(&self, now: Time) -> bool {
-        !self.is_turn_over() || self.nic_free <= now
+    pub fn may_hand_over(&self, now: Time) -> bool {
+        !self.is_batch_full() || self.nic_free <= now
     }
 
-    /// Returns what a packet within a turn or at its end waits for.
-    fn end_of_turn(&self) -> NicWait {
-        if self.is_turn_over() { NicWait::All } else { NicWait::None }
+    /// Returns what a packet within a batch or after it waits for.
+    fn end_of_batch(&self) -> NicWait {
+        if self.is_batch_full() { NicWait::All } else { NicWait::None }
     }
 
     /// Returns the limits on the next packet without a rate.
     pub fn unpaced_limit(&self) -> PacingLimit {
-        PacingLimit { earliest: Time::ZERO, nic: self.end_of_turn() }
+        PacingLimit { earliest: Time::ZERO, nic: self.end_of_batch() }
     }
 
     /// Returns the start of the last burst.
@@ -120,10 +120,10 @@ impl Pacer {
     pub fn timed_from(&self, handed_over: Time) -> Time {
         if self.flow_limit.is_none() {
             handed_over
-        } else if handed_over >= self.turn_began {
+        } else if handed_over >= self.batch_began {
             handed_over.max(self.nic_free)
         } else {
-            handed_over + self.turn_took
+            handed_over + self.batch_took
         }
     }
 
@@ -144,7 +144,7 @@ impl Pacer {
         let bytes = Bytes(u64::from(self.bytes));
         if self.burst_left > 0 {
             let offset = policy.spacing.map_or(Duration::ZERO, |rate| rate.transmit(bytes));
-            return PacingLimit { earliest: self.burst_start + offset, nic: self.end_of_turn() };
+            return PacingLimit { earliest: self.burst_start + offset, nic: self.end_of_batch() };
         }
         if rate.0 == 0 {
             return PacingLimit { earliest: Time::NEVER, nic: NicWait::None };
@@ -175,12 +175,12 @@ impl Pacer {
     #[inline]
     pub fn on_enqueued(&mut self, now: Time, ends: Option<Time>) {
         if self.nic_free <= now {
-            self.turn_took = self.nic_free.since(self.turn_began);
-            self.turn_began = now;
-        } else if self.is_turn_over() {
-            self.turn_began = now;
+            self.batch_took = self.nic_free.since(self.batch_began);
+            self.batch_began = now;
+        } else if self.is_batch_full() {
+            self.batch_began = now;
         }
-        self.in_turn = if self.nic_free <= now { 1 } else { self.in_turn.saturating_add(1) };
+        self.in_batch = if self.nic_free <= now { 1 } else { self.in_batch.saturating_add(1) };
         self.last_is_next = self.nic_free;
         if let Some(ends) = ends {
             self.nic_free = ends;
@@ -190,7 +190,7 @@ impl Pacer {
         }
     }
 
-    /// Records that the NIC has enqueued a probe now, which belongs to the turn of its flow. Departures of
+    /// Records that the NIC has enqueued a probe now, which belongs to the batch of its flow. Departures of
     /// probes are not reported: they count only if the NIC's queue predicts departures.
     pub fn on_probe_enqueued(&mut self, now: Time, ends: Option<Time>) {
         if self.flow_limit.is_some() && ends.is_some() && self.nic_free != Time::NEVER {
@@ -231,30 +231,30 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_hands_over_its_turn_and_waits_until_the_nic_has_served_it() {
+    fn a_flow_hands_over_a_batch_and_waits_until_the_nic_has_served_it() {
         let mut pacer = pacer(2);
         pacer.on_enqueued(AT(0), Some(AT(10)));
-        assert!(pacer.has_turn(AT(0)));
+        assert!(pacer.may_hand_over(AT(0)));
         pacer.on_enqueued(AT(5), Some(AT(20)));
-        assert_eq!([5, 19, 20].map(|now| pacer.has_turn(AT(now))), [false, false, true]);
+        assert_eq!([5, 19, 20].map(|now| pacer.may_hand_over(AT(now))), [false, false, true]);
         let limit = pacer.unpaced_limit();
         assert_eq!((limit.nic, pacer.earliest_departure(limit)), (NicWait::All, AT(20)));
-        // The next turn: a packet that finds none of its flow in the NIC starts one.
+        // The next batch: a packet that finds none of its flow in the NIC starts one.
         pacer.on_enqueued(AT(20), Some(AT(30)));
-        assert!(!pacer.is_turn_over());
+        assert!(!pacer.is_batch_full());
         pacer.on_enqueued(AT(30), Some(AT(40)));
-        assert!(!pacer.is_turn_over());
+        assert!(!pacer.is_batch_full());
     }
 
     #[test]
-    fn a_turn_of_unknown_departures_ends_when_the_last_packet_starts() {
+    fn a_batch_of_unknown_departures_ends_when_the_last_packet_starts() {
         let mut pacer = pacer(2);
         pacer.on_enqueued(AT(0), None);
         pacer.on_enqueued(AT(0), None);
         pacer.on_departure(AT(7), AT(17));
-        assert!(!pacer.has_turn(AT(16)));
+        assert!(!pacer.may_hand_over(AT(16)));
         assert!(pacer.on_departure(AT(17), AT(27)));
-        assert!(pacer.has_turn(AT(17)));
+        assert!(pacer.may_hand_over(AT(17)));
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         pacer.on_departure(AT(50), AT(60));
         assert_eq!(pacer.timed_from(AT(0)), AT(50));
         assert!(!pacer.waits_for_nic(AT(50)));
-        // Packets of earlier turns are taken to have waited as long as those of the last complete one.
+        // Packets of earlier batches are taken to have waited as long as those of the last complete one.
         pacer.on_enqueued(AT(50), Some(AT(70)));
         assert_eq!([0, 50].map(|handed_over| pacer.timed_from(AT(handed_over))), [AT(50), AT(70)]);
     }
@@ -281,7 +281,7 @@ mod tests {
         let mut pacer = pacer(0);
         (0..70_000).for_each(|_| pacer.on_enqueued(AT(0), None));
         assert_eq!(pacer.unpaced_limit(), PacingLimit::default());
-        assert!(pacer.has_turn(AT(0)));
+        assert!(pacer.may_hand_over(AT(0)));
         assert_eq!(pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET).nic, NicWait::All);
         let mut pacer = Pacer::new(Time::ZERO, None, Duration::ZERO);
         pacer.on_enqueued(AT(0), None);
@@ -301,7 +301,28 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_interrupted_at_the_end_of_a_turn() {
+    fn a_probe_belongs_to_the_batch_of_its_flow_if_its_departure_is_known() {
+        let mut limited = pacer(2);
+        limited.on_enqueued(AT(0), Some(AT(10)));
+        limited.on_probe_enqueued(AT(0), Some(AT(12)));
+        assert!(limited.is_batch_full());
+        assert_eq!(limited.nic_free(), AT(12));
+        // The departure of this one is not reported.
+        let mut limited = pacer(2);
+        limited.on_probe_enqueued(AT(0), None);
+        assert_eq!((limited.is_batch_full(), limited.nic_free()), (false, Time::ZERO));
+        // A packet with an unknown departure waits before the probe, so that the NIC is not free after the
+        // probe alone.
+        limited.on_enqueued(AT(0), None);
+        limited.on_probe_enqueued(AT(0), Some(AT(12)));
+        assert_eq!((limited.is_batch_full(), limited.nic_free()), (false, Time::NEVER));
+        let mut unlimited = pacer(0);
+        unlimited.on_probe_enqueued(AT(0), Some(AT(12)));
+        assert_eq!(unlimited.nic_free(), Time::ZERO);
+    }
+
+    #[test]
+    fn a_burst_is_interrupted_at_the_end_of_a_batch() {
         let mut pacer = pacer(2);
         let policy = PacingPolicy::bursts(3);
         for _ in 0..2 {

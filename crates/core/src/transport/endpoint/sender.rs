@@ -366,7 +366,7 @@ impl Sender {
     /// Returns true if something other than the window may delay the next segment: a rate, or the NIC.
     #[inline]
     fn may_wait_for_departure(&self, allowance: Allowance) -> bool {
-        allowance.rate.is_some() || self.pacer.is_turn_over()
+        allowance.rate.is_some() || self.pacer.is_batch_full()
     }
 
     /// Returns the earliest departure of the next segment.
