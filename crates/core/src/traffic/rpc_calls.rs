@@ -11,13 +11,15 @@ use super::arrivals::{
 use super::by_distance::shares_of_one;
 use super::host_pairs::{HostPairs, HostRoles, PairSampler};
 use super::{
-    Dependencies, FlowStream, WorkloadContext, WorkloadEstimate, connection_in_turn, flow_between,
+    Dependencies, FlowStream, Workload, WorkloadContext, WorkloadEstimate, connection_in_turn,
+    flow_between, size_warnings, sizes,
 };
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{Connection, FlowSpec, HostId, Reply};
 use crate::model::graph::Paths;
+use crate::model::packet::Format;
 
 crate::parameters! {
     /// Call pattern: either an open loop, in which calls arrive as a Poisson process that offers a
@@ -101,9 +103,55 @@ pub(crate) trait CallDistribution: Send {
     fn has_server_queue(&self) -> bool;
 }
 
+/// Workload of calls.
+pub(crate) trait CallWorkload {
+    /// Returns the clients, servers and times of the calls.
+    fn pattern(&self) -> &CallPattern;
+
+    /// Returns the names of the classes, by class index.
+    fn classes(&self) -> Vec<String>;
+
+    /// Returns the distribution of the calls.
+    fn distribution(&self, format: &Format) -> Result<Box<dyn CallDistribution>, Problem>;
+
+    /// Returns the size distributions, each with its field.
+    fn sizes(&self) -> Vec<(&'static str, &sizes::Config)>;
+}
+
+impl<T: CallWorkload> Workload for T {
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let calls = self.distribution(context.format)?;
+        let flows = self.pattern().generate(context, calls, self.classes());
+        flows.map_err(|problem| problem.within("pattern"))
+    }
+
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let calls = self.distribution(context.format)?;
+        self.pattern().estimate(context, &*calls).map_err(|problem| problem.within("pattern"))
+    }
+
+    fn last_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+        limit: Time,
+    ) -> Result<Option<Time>, Problem> {
+        let calls = self.distribution(context.format)?;
+        let last = self.pattern().last_arrival(context, limit, &*calls);
+        last.map_err(|problem| problem.within("pattern"))
+    }
+
+    fn default_end(&self) -> Option<Time> {
+        self.pattern().default_end()
+    }
+
+    fn warnings(&self, format: &Format) -> Vec<String> {
+        size_warnings(&self.sizes(), format)
+    }
+}
+
 impl CallPattern {
     /// Generates calls that are drawn from a distribution.
-    pub(crate) fn generate(
+    fn generate(
         &self,
         context: &WorkloadContext<'_>,
         calls: Box<dyn CallDistribution>,
@@ -135,7 +183,7 @@ impl CallPattern {
 
     /// Estimates the size of the workload. For a closed loop, the estimate is the number of calls
     /// that the network and the servers can process without queueing.
-    pub(crate) fn estimate(
+    fn estimate(
         &self,
         context: &WorkloadContext<'_>,
         calls: &dyn CallDistribution,
@@ -173,7 +221,7 @@ impl CallPattern {
     }
 
     /// Returns the last call of an open loop, if it has many.
-    pub(crate) fn last_arrival(
+    fn last_arrival(
         &self,
         context: &WorkloadContext<'_>,
         limit: Time,
@@ -185,7 +233,7 @@ impl CallPattern {
     }
 
     /// Returns the end of the calls of an open loop if it is a default.
-    pub(crate) fn default_end(&self) -> Option<Time> {
+    fn default_end(&self) -> Option<Time> {
         let has_default = self.load.is_some() && self.stop.is_none() && self.calls.is_none();
         has_default.then(|| arrivals_end(self.start, None, None))
     }

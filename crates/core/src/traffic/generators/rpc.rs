@@ -2,12 +2,11 @@
 
 use crate::base::random::Random;
 use crate::base::schema::Problem;
-use crate::base::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration};
 use crate::model::flow::Reply;
 use crate::model::packet::Format;
-use crate::traffic::rpc_calls::{self, Call, CallPattern};
+use crate::traffic::rpc_calls::{Call, CallDistribution, CallPattern, CallWorkload};
 use crate::traffic::sizes::{self, SizeDistribution};
-use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, size_warnings};
 
 crate::parameters! {
     /// Remote procedure calls: a request, and a response once the server has processed the request.
@@ -27,50 +26,28 @@ crate::parameters! {
     }
 }
 
-impl Workload for Config {
-    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
-        let calls = self.call_distribution(context)?;
-        let classes = ["request", "response"].map(|part| format!("{} {part}", self.class));
-        self.pattern
-            .generate(context, Box::new(calls), classes.to_vec())
-            .map_err(|problem| problem.within("pattern"))
+impl CallWorkload for Config {
+    fn pattern(&self) -> &CallPattern {
+        &self.pattern
     }
 
-    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
-        let calls = self.call_distribution(context)?;
-        self.pattern.estimate(context, &calls).map_err(|problem| problem.within("pattern"))
+    fn classes(&self) -> Vec<String> {
+        ["request", "response"].map(|part| format!("{} {part}", self.class)).to_vec()
     }
 
-    fn last_arrival(
-        &self,
-        context: &WorkloadContext<'_>,
-        limit: Time,
-    ) -> Result<Option<Time>, Problem> {
-        let calls = self.call_distribution(context)?;
-        self.pattern
-            .last_arrival(context, limit, &calls)
-            .map_err(|problem| problem.within("pattern"))
-    }
-
-    fn default_end(&self) -> Option<Time> {
-        self.pattern.default_end()
-    }
-
-    fn warnings(&self, format: &Format) -> Vec<String> {
-        size_warnings(&[("request", &self.request), ("response", &self.response)], format)
-    }
-}
-
-impl Config {
-    fn call_distribution(&self, context: &WorkloadContext<'_>) -> Result<Rpc, Problem> {
+    fn distribution(&self, format: &Format) -> Result<Box<dyn CallDistribution>, Problem> {
         let open = |field: &str, sizes: &sizes::Config| {
-            sizes.distribution(context.format).map_err(|problem| problem.within(field))
+            sizes.distribution(format).map_err(|problem| problem.within(field))
         };
-        Ok(Rpc {
+        Ok(Box::new(Rpc {
             request: open("request", &self.request)?,
             response: open("response", &self.response)?,
             service: self.service,
-        })
+        }))
+    }
+
+    fn sizes(&self) -> Vec<(&'static str, &sizes::Config)> {
+        vec![("request", &self.request), ("response", &self.response)]
     }
 }
 
@@ -80,7 +57,7 @@ struct Rpc {
     service: Duration,
 }
 
-impl rpc_calls::CallDistribution for Rpc {
+impl CallDistribution for Rpc {
     fn sample(&self, random: &mut Random) -> Call {
         let request = self.request.sample(random);
         let size = self.response.sample(random);

@@ -2,12 +2,11 @@
 
 use crate::base::random::Random;
 use crate::base::schema::{Problem, fraction, positive};
-use crate::base::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration};
 use crate::model::flow::Reply;
 use crate::model::packet::Format;
-use crate::traffic::rpc_calls::{self, Call, CallPattern};
+use crate::traffic::rpc_calls::{Call, CallDistribution, CallPattern, CallWorkload};
 use crate::traffic::sizes::{self, SizeDistribution};
-use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, size_warnings};
 
 crate::parameters! {
     /// Storage: clients read and write blocks. A read is a small request and a block in response; a
@@ -33,45 +32,23 @@ crate::parameters! {
 /// Class names, by class index.
 const CLASSES: [&str; 4] = ["read request", "read response", "write request", "write response"];
 
-impl Workload for Config {
-    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
-        let classes = CLASSES.map(str::to_owned).to_vec();
-        let calls = self.call_distribution(context)?;
-        self.pattern
-            .generate(context, Box::new(calls), classes)
-            .map_err(|problem| problem.within("pattern"))
+impl CallWorkload for Config {
+    fn pattern(&self) -> &CallPattern {
+        &self.pattern
     }
 
-    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
-        let calls = self.call_distribution(context)?;
-        self.pattern.estimate(context, &calls).map_err(|problem| problem.within("pattern"))
+    fn classes(&self) -> Vec<String> {
+        CLASSES.map(str::to_owned).to_vec()
     }
 
-    fn last_arrival(
-        &self,
-        context: &WorkloadContext<'_>,
-        limit: Time,
-    ) -> Result<Option<Time>, Problem> {
-        let calls = self.call_distribution(context)?;
-        self.pattern
-            .last_arrival(context, limit, &calls)
-            .map_err(|problem| problem.within("pattern"))
-    }
-
-    fn default_end(&self) -> Option<Time> {
-        self.pattern.default_end()
-    }
-
-    fn warnings(&self, format: &Format) -> Vec<String> {
-        size_warnings(&[("blocks", &self.blocks)], format)
-    }
-}
-
-impl Config {
-    fn call_distribution(&self, context: &WorkloadContext<'_>) -> Result<Storage, Problem> {
+    fn distribution(&self, format: &Format) -> Result<Box<dyn CallDistribution>, Problem> {
         let blocks =
-            self.blocks.distribution(context.format).map_err(|problem| problem.within("blocks"))?;
-        Ok(Storage { blocks, config: self.clone() })
+            self.blocks.distribution(format).map_err(|problem| problem.within("blocks"))?;
+        Ok(Box::new(Storage { blocks, config: self.clone() }))
+    }
+
+    fn sizes(&self) -> Vec<(&'static str, &sizes::Config)> {
+        vec![("blocks", &self.blocks)]
     }
 }
 
@@ -80,7 +57,7 @@ struct Storage {
     config: Config,
 }
 
-impl rpc_calls::CallDistribution for Storage {
+impl CallDistribution for Storage {
     fn sample(&self, random: &mut Random) -> Call {
         let Config { reads, read_request, acknowledgement, device_time, .. } = self.config;
         let is_read = random.uniform() < reads;
