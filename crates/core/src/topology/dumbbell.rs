@@ -1,8 +1,7 @@
 //! Dumbbell: senders and receivers on either side of one bottleneck link.
 
 use super::{
-    Bursts, DelayTrace, Extent, Graph, LinkId, LoadReference, Loss, RateTrace, Topology,
-    positive_count, varying,
+    Bursts, Extent, Graph, LoadReference, Loss, Topology, positive_count, set_varying, varying,
 };
 use crate::base::random::Random;
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
@@ -65,20 +64,14 @@ impl Topology for Config {
         let mut graph = Graph::new(LoadReference { rate, what: "left->right".to_owned() });
         let (left, right) = (graph.add_switch("left"), graph.add_switch("right"));
         let bottleneck =
-            graph.connect(left, right, rate, self.bottleneck_delay.unwrap_or(self.delay)) as usize;
-        let chosen = |file| Loss::chosen("losses", file);
-        graph.links[bottleneck].loss = Loss::one_of([
+            graph.connect(left, right, rate, self.bottleneck_delay.unwrap_or(self.delay));
+        let losses = [
             ("loss", Loss::random(self.loss)),
             ("bursts", self.bursts.clone().map_or(Loss::None, Loss::Bursts)),
-            ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
-        ])?;
-        graph.links[bottleneck + 1].loss = Loss::random(self.ack_loss);
-        if let Some(file) = &self.rate_trace {
-            graph.follow(bottleneck as LinkId, RateTrace::read("rate_trace", file)?);
-        }
-        if let Some(file) = &self.delay_trace {
-            graph.delay_by(bottleneck as LinkId, DelayTrace::read("delay_trace", file)?);
-        }
+        ];
+        let files = [&self.losses, &self.rate_trace, &self.delay_trace].map(Option::as_ref);
+        set_varying(&mut graph, bottleneck, losses, files)?;
+        graph.links[bottleneck as usize + 1].loss = Loss::random(self.ack_loss);
         let mut random = Random::new(seed, "topology/delays");
         let spread = self.longest_delay.map_or(0.0, |longest| (longest - self.delay).seconds());
         for i in 0..self.senders {

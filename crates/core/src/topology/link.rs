@@ -1,8 +1,6 @@
 //! A single link, as in textbook models and in ns-2 scripts of Internet protocols.
 
-use super::{
-    Bursts, DelayTrace, Extent, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, varying,
-};
+use super::{Bursts, Extent, Graph, LoadReference, Loss, Topology, set_varying, varying};
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
@@ -62,21 +60,15 @@ impl Topology for Config {
         let what = "left->right".to_owned();
         let mut graph = Graph::new(LoadReference { rate: self.rate, what });
         let (left, right) = (graph.add_host("left"), graph.add_host("right"));
-        let forward = graph.connect(left, right, self.rate, self.delay) as usize;
-        let chosen = |file| Loss::chosen("losses", file);
-        graph.links[forward].loss = Loss::one_of([
+        let forward = graph.connect(left, right, self.rate, self.delay);
+        let losses = [
             ("loss", Loss::random(self.loss)),
             ("loss_every", self.loss_every.map_or(Loss::None, Loss::Every)),
             ("bursts", self.bursts.clone().map_or(Loss::None, Loss::Bursts)),
-            ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
-        ])?;
-        graph.links[forward + 1].loss = Loss::random(self.ack_loss);
-        if let Some(file) = &self.rate_trace {
-            graph.follow(forward as LinkId, RateTrace::read("rate_trace", file)?);
-        }
-        if let Some(file) = &self.delay_trace {
-            graph.delay_by(forward as LinkId, DelayTrace::read("delay_trace", file)?);
-        }
+        ];
+        let files = [&self.losses, &self.rate_trace, &self.delay_trace].map(Option::as_ref);
+        set_varying(&mut graph, forward, losses, files)?;
+        graph.links[forward as usize + 1].loss = Loss::random(self.ack_loss);
         graph.hosts_are_routers = true;
         graph.senders = Some(1);
         Ok(graph)

@@ -55,6 +55,25 @@ fn varying(
     Ok((rate, delays.map_or(delay, |trace| trace.longest())))
 }
 
+/// Sets what may vary on a link: its losses, which are one of `losses` or those of the file `losses`, and its
+/// rate and delay by the files `rate_trace` and `delay_trace`.
+fn set_varying<const N: usize>(
+    graph: &mut Graph,
+    link: LinkId,
+    losses: [(&str, Loss); N],
+    [chosen, rates, delays]: [Option<&File>; 3],
+) -> Result<(), Problem> {
+    let chosen = chosen.map_or(Ok(Loss::None), |file| Loss::chosen("losses", file))?;
+    graph.links[link as usize].loss = Loss::one_of(losses.into_iter().chain([("losses", chosen)]))?;
+    if let Some(file) = rates {
+        graph.follow(link, RateTrace::read("rate_trace", file)?);
+    }
+    if let Some(file) = delays {
+        graph.delay_by(link, DelayTrace::read("delay_trace", file)?);
+    }
+    Ok(())
+}
+
 /// Largest number of hosts, and of links between two tiers: twice a fat-tree of 128-port switches.
 const MAX_HOSTS: u32 = 1 << 20;
 

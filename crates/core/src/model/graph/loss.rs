@@ -93,7 +93,9 @@ impl Loss {
     }
 
     /// Returns the loss model that is set. A link has at most one.
-    pub(crate) fn one_of<const N: usize>(given: [(&str, Self); N]) -> Result<Self, Problem> {
+    pub(crate) fn one_of<'a>(
+        given: impl IntoIterator<Item = (&'a str, Self)>,
+    ) -> Result<Self, Problem> {
         let mut given = given.into_iter().filter(|(_, loss)| *loss != Self::None);
         let Some((first, loss)) = given.next() else { return Ok(Self::None) };
         given.next().map_or(Ok(loss), |(second, _)| {
