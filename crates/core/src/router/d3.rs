@@ -96,17 +96,19 @@ struct AllocationSums {
 
 impl AllocationSums {
     fn add(&mut self, entry: &FlowAllocation) {
-        let FlowAllocation { desired, allotted, .. } = *entry;
-        self.allotted += allotted;
-        self.reserved += if entry.is_limited() { allotted } else { desired };
-        self.unlimited_flows += if entry.is_limited() { 0.0 } else { 1.0 };
+        self.count(entry, 1.0);
     }
 
     fn remove(&mut self, entry: &FlowAllocation) {
+        self.count(entry, -1.0);
+    }
+
+    /// Adds this multiple of an allocation.
+    fn count(&mut self, entry: &FlowAllocation, times: f64) {
         let FlowAllocation { desired, allotted, .. } = *entry;
-        self.allotted -= allotted;
-        self.reserved -= if entry.is_limited() { allotted } else { desired };
-        self.unlimited_flows -= if entry.is_limited() { 0.0 } else { 1.0 };
+        self.allotted += times * allotted;
+        self.reserved += times * if entry.is_limited() { allotted } else { desired };
+        self.unlimited_flows += times * if entry.is_limited() { 0.0 } else { 1.0 };
     }
 }
 
