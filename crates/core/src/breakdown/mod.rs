@@ -1,7 +1,8 @@
 //! FCT breakdown: time of a flow by reason and by location, exact to the picosecond.
 //!
 //! The breakdown of a transmission covers the time from the start of its flow. A packet carries the breakdown
-//! of its transmission and the delays along its path; an answer carries both back (docs/design.md).
+//! of its transmission and the delays along its path; an answer carries both back
+//! (docs/design/measurement.md).
 
 pub mod chain;
 pub mod next_fit;

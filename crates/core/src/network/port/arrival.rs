@@ -1,7 +1,7 @@
 //! The end of a port's link: packets in flight, their arrival and their loss.
 //!
 //! The receiving node takes packets off the link and is not notified of transmissions: every packet
-//! that arrives within a window was started before the window begins (docs/design.md).
+//! that arrives within a window was started before the window begins (docs/design/engine.md).
 
 use super::{Hop, Port, may_go};
 use crate::base::prefetch::prefetch;

@@ -1,8 +1,8 @@
 //! PCP: probes the network for a rate with a short packet train, and then sends at that rate ([pcp06]).
 //!
 //! Where the paper is silent there is a parameter, whose default comes closest to the paper's claims
-//! (docs/design.md). There is no window: the rate rises only by a probe that passes, falls only as queues
-//! grow, and does not react to losses.
+//! (docs/design/transports.md). There is no window: the rate rises only by a probe that passes, falls only
+//! as queues grow, and does not react to losses.
 
 use super::{
     Ack, AckPolicy, Allowance, CachedRate, Controller, Mechanism, Opened, Path, Reliability,

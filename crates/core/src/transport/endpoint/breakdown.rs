@@ -1,4 +1,4 @@
-//! FCT breakdown at the sender: what delayed each transmission (docs/design.md, "Accounts").
+//! FCT breakdown at the sender: what delayed each transmission (docs/design/measurement.md).
 
 use std::collections::VecDeque;
 
