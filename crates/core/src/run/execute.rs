@@ -22,14 +22,6 @@ use crate::transport::controllers;
 const GROUPS_PER_THREAD: usize = 32;
 
 impl Scenario {
-    /// Runs until every flow has finished or the time limit is reached, on up to `threads` threads.
-    ///
-    /// Several threads serve one large run on idle cores, if the network can be served in windows. The
-    /// results do not depend on the number of threads.
-    pub fn run_on(&self, threads: u32, control: &RunControl) -> Result<Results, Problem> {
-        self.run_on_graph(&self.graph()?, threads, control)
-    }
-
     /// Runs on this number of threads with the network in this number of partitions.
     pub fn run_in_parts(
         &self,
@@ -40,7 +32,11 @@ impl Scenario {
         self.run_partitions(&self.graph()?, [partitions, threads], control)
     }
 
-    /// Runs like [`run_on`](Self::run_on), on a graph that has been built.
+    /// Runs on a graph that has been built until every flow has finished or the time limit is reached, on up
+    /// to `threads` threads.
+    ///
+    /// Several threads serve one large run on idle cores, if the network can be served in windows. The
+    /// results do not depend on the number of threads.
     pub(super) fn run_on_graph(
         &self,
         graph: &Graph,

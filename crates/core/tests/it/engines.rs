@@ -5,7 +5,7 @@
 use crate::common::{as_in_papers, run, run_with_all_engines, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
-use sojourn_core::run::scenario::Scenario;
+use sojourn_core::run::Prepared;
 
 /// A permutation among 128 hosts.
 fn fabric() -> Value {
@@ -68,11 +68,11 @@ fn more_threads_than_nodes_are_allowed() {
 
 #[test]
 fn run_on_threads_can_be_stopped() {
-    let scenario = Scenario::parse(&as_in_papers(&fabric()).to_string()).unwrap();
+    let prepared = Prepared::parse(&as_in_papers(&fabric()).to_string(), Vec::new()).unwrap();
     for threads in [1, 3] {
         let watch = RunControl::default();
         watch.stop("");
-        let stopped = scenario.run_on(threads, &watch);
+        let stopped = prepared.run(threads, &watch);
         assert_eq!(stopped.unwrap_err().to_string(), "interrupted", "{threads} threads");
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::base::run_control::RunControl;
+use crate::run::Prepared;
 use crate::run::scenario::Scenario;
 
 const NAMED: [&str; 3] = ["internet", "lossy_datacentre", "lossless_datacentre"];
@@ -368,7 +369,7 @@ fn queues_have_a_limit() {
 /// Returns the FCTs in seconds of the flows of a scenario.
 fn fcts(scenario: &Value) -> Vec<f64> {
     let scenario = Scenario::parse(&scenario.to_string()).unwrap();
-    scenario.run_on(1, &RunControl::default()).unwrap().flows.fct_s
+    Prepared::new(scenario).run(1, &RunControl::default()).unwrap().flows.fct_s
 }
 
 #[test]
