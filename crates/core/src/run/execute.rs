@@ -1,21 +1,17 @@
 //! Execution of a run: by the packet simulator, on one thread or several, or by an ideal.
 
-use serde_json::{Value, json};
-
-use crate::base::run_control::{Progress, RunControl};
+use crate::base::run_control::RunControl;
 use crate::base::schema::Problem;
-use crate::base::units::{Bytes, Duration, Time};
-use crate::ideal::{self, Ideal, IdealSetup};
+use crate::base::units::{Bytes, Duration};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
-use crate::model::graph::{Graph, Link, LinkId};
-use crate::record::{Chains, FlowColumns, LinkColumns, Recorder, Samples};
+use crate::model::graph::Graph;
+use crate::record::{FlowColumns, Recorder};
 use crate::run::Results;
 use crate::run::scenario::{Model, Scenario};
 use crate::run::summary::{Execution, link_columns};
 use crate::schedule::Partition;
-use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::run_on_threads;
-use crate::traffic::{FlowStream, WorkloadContext};
+use crate::traffic::WorkloadContext;
 use crate::transport::controllers;
 
 /// Least number of groups of nodes for each thread: with fewer, a thread mostly waits.
@@ -137,95 +133,6 @@ impl Scenario {
         let Recorder { records: flows, samples, breakdowns, chains, record, .. } =
             simulation.recorder;
         let account = self.account.then_some(breakdowns);
-        Ok(Results { flows, classes, links, samples, account, chains, record, summary })
-    }
-
-    fn run_ideal(
-        &self,
-        graph: &Graph,
-        ideal: &dyn Ideal,
-        control: &RunControl,
-    ) -> Result<Results, Problem> {
-        let FlowStream { flows, load, classes, mut dependencies, .. } = self.flows(graph)?;
-        let has_dependencies = dependencies.is_some();
-        let mut routes = self.routing.ideal_routes(graph, self.seed);
-        let interval = self.measured_interval(graph)?.configured();
-        let setting = IdealSetup {
-            graph,
-            kept: self.kept_records(),
-            format: &self.packet,
-            limit: self.time_limit,
-            measured: interval,
-            watch: control,
-        };
-        let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
-            links.extend(routes.path(spec.source, spec.target, spec.path_key()));
-        };
-        let flows = flows.take_while(|_| !control.is_stopped());
-        let mut follow = dependencies.as_deref_mut().map(|dependencies| {
-            |delivered: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>| {
-                dependencies.on_delivery(delivered, now, next);
-                dependencies.on_sent(delivered, now, next);
-            }
-        });
-        let following: Option<ideal::Following<'_>> = match &mut follow {
-            Some(follow) => Some(follow),
-            None => None,
-        };
-        let mut outcome = ideal::run_dependent(ideal, setting, flows, following, append_route);
-        control.poll(Progress::default)?;
-        let mut flows = FlowColumns {
-            kept: self.kept_records(),
-            totals: std::mem::take(&mut outcome.totals),
-            ..FlowColumns::default()
-        };
-        // Records of ten million flows take gigabytes, which become free as columns grow.
-        while let Some(record) = outcome.records.pop() {
-            flows.push(&record);
-            if outcome.records.len().is_multiple_of(1 << 16) {
-                outcome.records.shrink_to_fit();
-            }
-        }
-        flows.sort();
-        let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
-        let elapsed = outcome.end.since(Time::ZERO);
-        let of_ideal = ideal.warning(graph, &outcome.link_bytes, elapsed);
-        if has_dependencies {
-            // The ideal decides when dependent flows start.
-            summary["realised_load"] = Value::Null;
-        }
-        let of_workload = (self.overload_warning(graph).into_iter())
-            .chain(self.empty_start_warning())
-            .chain(self.late_flows_warning(flows.totals.flows()))
-            .chain(self.kept_records_warning(flows.totals.flows()))
-            .chain(self.one_path_warning());
-        summary["warnings"] = of_workload.chain(of_ideal).collect();
-        let [from, to] = interval;
-        let measured = MeasuredInterval::part_of_run([from, to.min(outcome.end)], outcome.end);
-        if let Some([from, to]) = measured {
-            summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
-        }
-        let counters = |bytes: &[f64], span: Duration| {
-            let utilisation = |(bytes, link): (&f64, &Link)| {
-                let seconds = span.seconds();
-                if seconds > 0.0 { bytes * 8.0 / link.rate.bps() / seconds } else { 0.0 }
-            };
-            vec![
-                ("bytes", bytes.iter().map(|bytes| bytes.round() as u64).collect()),
-                ("utilisation", bytes.iter().zip(&graph.links).map(utilisation).collect()),
-            ]
-        };
-        let mut links = LinkColumns {
-            name: graph.link_names(),
-            whole: vec![("rate_bps", graph.links.iter().map(|link| link.rate.0).collect())],
-            ..LinkColumns::default()
-        };
-        links.whole.extend(counters(&outcome.link_bytes, elapsed));
-        if let Some([from, to]) = measured {
-            links.measured = counters(&outcome.measured_bytes, to - from);
-        }
-        let (samples, chains) = (Samples::default(), Chains::default());
-        let (account, record) = (None, None);
         Ok(Results { flows, classes, links, samples, account, chains, record, summary })
     }
 }

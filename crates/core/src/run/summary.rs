@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::VERSION;
 use crate::base::schema::Parameter;
 use crate::base::units::{Duration, Time};
+use crate::ideal::IdealOutcome;
 use crate::model::flow::Outcome;
 use crate::model::graph::{Graph, Link, LinkId};
 use crate::network::port::Port;
@@ -44,11 +45,10 @@ impl Scenario {
         let (classes, load) = (simulation.classes(), simulation.load());
         let sum = |count: fn(&Port) -> u64| network.ports().iter().map(count).sum::<u64>();
         let data_hops = sum(|port| port.counters.data);
-        let mut summary = self.summary(graph, &recorder.records, totals.ended, load, stuck);
-        if simulation.has_dependencies() {
-            // The transport decides when dependent flows start.
-            summary["realised_load"] = Value::Null;
-        }
+        let has_dependencies = simulation.has_dependencies();
+        let ended = totals.ended;
+        let mut summary =
+            self.summary(graph, &recorder.records, ended, load, stuck, has_dependencies);
         if let Some(rtts) = &recorder.rtts {
             summary["rtts"] = rtt_histograms(rtts, classes);
         }
@@ -96,16 +96,15 @@ impl Scenario {
                 "threads": execution.threads,
             }),
         };
-        if let Some([from, to]) = simulation.measured.bounds(totals.ended) {
-            summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
-        }
+        set_measured(&mut summary, simulation.measured.bounds(ended));
         if let Some(record) = &recorder.record {
             summary["record"] = record_summary(graph, record);
         }
         summary
     }
 
-    /// Summarizes what runs of every model have.
+    /// Summarizes what runs of every model have. With `has_dependencies` the traffic has no load beforehand:
+    /// the transport or the ideal decides when dependent flows start.
     pub(super) fn summary(
         &self,
         graph: &Graph,
@@ -113,8 +112,14 @@ impl Scenario {
         ended: Time,
         load: &str,
         stuck: &[String],
+        has_dependencies: bool,
     ) -> Value {
         let totals = &flows.totals;
+        let realised_bps = if has_dependencies {
+            None
+        } else {
+            flows.offered_bps(|size| self.packet.on_wire(size))
+        };
         let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
         // The workload was checked when its flows were generated.
         let jobs = self.workload.jobs(&context).unwrap_or_default();
@@ -133,9 +138,7 @@ impl Scenario {
             "scenario": self.show(),
             "load": load,
             "load_reference": { "rate_bps": graph.load.rate.0, "what": graph.load.what },
-            "realised_load": flows
-                .offered_bps(|size| self.packet.on_wire(size))
-                .map(|bps| bps / graph.load.rate.bps()),
+            "realised_load": realised_bps.map(|bps| bps / graph.load.rate.bps()),
             "load_by_tier": self.load_by_tier(graph),
             "simulated_s": ended.seconds(),
             "counts": {
@@ -151,6 +154,13 @@ impl Scenario {
             "stuck": stuck,
             "jobs": jobs.iter().map(job).collect::<Value>(),
         })
+    }
+}
+
+/// Adds the interval in which counters of links are measured, if it is a part of the run.
+pub(super) fn set_measured(summary: &mut Value, measured: Option<[Time; 2]>) {
+    if let Some([from, to]) = measured {
+        summary["measured"] = json!({ "from_s": from.seconds(), "to_s": to.seconds() });
     }
 }
 
@@ -227,6 +237,34 @@ pub(super) fn link_columns(graph: &Graph, simulation: &Simulation<'_>) -> LinkCo
         }),
         classes: if has_classes { classes.collect() } else { Vec::new() },
         census: if has_census { ports.iter().map(census).collect() } else { Vec::new() },
+    }
+}
+
+/// Returns the counters of all links in a run of an ideal, and those in the measured interval.
+pub(super) fn ideal_link_columns(
+    graph: &Graph,
+    outcome: &IdealOutcome,
+    measured: Option<[Time; 2]>,
+) -> LinkColumns {
+    let counters = |bytes: &[f64], span: Duration| {
+        let utilisation = |(bytes, link): (&f64, &Link)| {
+            let seconds = span.seconds();
+            if seconds > 0.0 { bytes * 8.0 / link.rate.bps() / seconds } else { 0.0 }
+        };
+        vec![
+            ("bytes", bytes.iter().map(|bytes| bytes.round() as u64).collect()),
+            ("utilisation", bytes.iter().zip(&graph.links).map(utilisation).collect()),
+        ]
+    };
+    let mut whole: NamedColumns =
+        vec![("rate_bps", graph.links.iter().map(|link| link.rate.0).collect())];
+    whole.extend(counters(&outcome.link_bytes, outcome.end.since(Time::ZERO)));
+    let measured = measured.map(|[from, to]| counters(&outcome.measured_bytes, to - from));
+    LinkColumns {
+        name: graph.link_names(),
+        whole,
+        measured: measured.unwrap_or_default(),
+        ..LinkColumns::default()
     }
 }
 

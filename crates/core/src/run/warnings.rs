@@ -49,14 +49,30 @@ impl Scenario {
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
             .chain(retransmission_warning(simulation))
-            .chain(self.overload_warning(graph))
             .chain(self.convergence_warning())
-            .chain(self.empty_start_warning())
-            .chain(self.late_flows_warning(flows))
-            .chain(self.kept_records_warning(flows))
+            .chain(self.shared_warnings(graph, flows))
             .chain(pauses)
             .chain(losses)
             .collect()
+    }
+
+    /// Returns the warnings of a run of an ideal with `flows` flows, and that of the ideal itself.
+    pub(super) fn ideal_warnings(
+        &self,
+        graph: &Graph,
+        flows: u64,
+        of_ideal: Option<String>,
+    ) -> Value {
+        let shared = self.shared_warnings(graph, flows);
+        shared.chain(self.one_path_warning()).chain(of_ideal).collect()
+    }
+
+    /// Returns the warnings of runs of every model, of which `flows` flows have started.
+    fn shared_warnings(&self, graph: &Graph, flows: u64) -> impl Iterator<Item = String> {
+        (self.overload_warning(graph).into_iter())
+            .chain(self.empty_start_warning())
+            .chain(self.late_flows_warning(flows))
+            .chain(self.kept_records_warning(flows))
     }
 
     /// Warns of queues without a limit that grew, and of hosts whose flows wait long for their own port.
@@ -114,7 +130,7 @@ impl Scenario {
     }
 
     /// Warns of random arrivals into an empty network that end by default, all of which count.
-    pub(super) fn empty_start_warning(&self) -> Option<String> {
+    fn empty_start_warning(&self) -> Option<String> {
         let end = self.workload.default_end().filter(|_| self.warm_up == Time::ZERO)?;
         let end = end.min(self.time_limit).since(Time::ZERO);
         Some(format!(
@@ -124,7 +140,7 @@ impl Scenario {
     }
 
     /// Warns of flows of a list that would start after the time limit, when `started` flows have started.
-    pub(super) fn late_flows_warning(&self, started: u64) -> Option<String> {
+    fn late_flows_warning(&self, started: u64) -> Option<String> {
         let number = self.workload.number().filter(|number| started < *number)?;
         Some(format!(
             "workload: {started} of {number} flows started before time_limit = {}: the others are not part \
@@ -134,7 +150,7 @@ impl Scenario {
     }
 
     /// Warns of tables that count a part of the flows, of which there are `all`.
-    pub(super) fn kept_records_warning(&self, all: u64) -> Option<String> {
+    fn kept_records_warning(&self, all: u64) -> Option<String> {
         let one_in = self.flows_per_record;
         (one_in > 1).then(|| {
             format!("flows_per_record = {one_in}: tables are of one flow in {one_in}, of {all}")
@@ -142,7 +158,7 @@ impl Scenario {
     }
 
     /// Warns of an ideal whose flows take one path each where packets of a flow would take several.
-    pub(super) fn one_path_warning(&self) -> Option<String> {
+    fn one_path_warning(&self) -> Option<String> {
         self.routing.sprays().then(|| {
             "routing: flows of an ideal take one path each, by ECMP; packets that take several paths may \
              finish sooner"
