@@ -212,7 +212,7 @@ impl Scenario {
     /// Returns the queues at switches and at hosts: the given ones, or else those of this transport in the
     /// environment.
     pub(super) fn queues(&self, transport: &controllers::Config) -> [disciplines::Config; 2] {
-        let [switch, host] = self.environment.queues(transport, || self.extent());
+        let [switch, host] = self.environment.queues(transport, &self.packet, || self.extent());
         [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
     }
 

@@ -83,7 +83,7 @@ fn values(environment: Environment, extent: &Extent) -> Value {
         }
     }
     for discipline in disciplines::Config::NAMES {
-        let queue = (defaults.queue)(discipline, defaults.slowest);
+        let queue = (defaults.queue)(discipline, &scale);
         if queue != json!({}) {
             add_defaults(&mut values, &json!({ "queue": { *discipline: queue } }));
         }

@@ -31,7 +31,6 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         law: |kind, _| law(kind),
         router: |_, _| json!({}),
         queue: |_, _| json!({}),
-        slowest: extent.slowest,
         capacity: Some(format!("{} B", product.max(LEAST_CAPACITY)).into()),
     }
 }

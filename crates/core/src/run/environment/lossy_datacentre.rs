@@ -41,7 +41,6 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         law,
         router: scaling::router,
         queue: scaling::queue,
-        slowest: extent.slowest,
         capacity: (!extent.has_switches).then(|| buffer.into()),
     }
 }

@@ -61,9 +61,7 @@ struct Defaults {
     /// Returns the parameters of a router by its name, in a network with this base RTT.
     router: fn(&str, &Scale) -> Value,
     /// Returns the parameters of a queue by its discipline, if a scenario gives none of them.
-    queue: fn(&str, Rate) -> Value,
-    /// Lowest link rate.
-    slowest: Rate,
+    queue: fn(&str, &Scale) -> Value,
     /// Capacity of queues at switches that have none of their own.
     capacity: Option<Value>,
 }
@@ -96,7 +94,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         add_defaults(&mut defaults.spraying, &defaults.reliability);
         defaults.reliability = std::mem::take(&mut defaults.spraying);
     }
-    leave_out_conflicts(&mut defaults.scenario, scenario);
+    leave_out_contradictions(&mut defaults.scenario, scenario);
     add_defaults(scenario, &defaults.scenario);
     let format = Format::read(&scenario["packet"]);
     let scale = format.map(|format| Scale::new(&extent, &format)).unwrap_or_default();
@@ -104,7 +102,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     add_to_router(scenario, &defaults, &scale);
     for field in ["queue", "host_queue"] {
         let Some(queue) = scenario.get_mut(field) else { continue };
-        add_thresholds(queue, &defaults);
+        add_thresholds(queue, &defaults, &scale);
         if let ("queue", Some(capacity)) = (field, &defaults.capacity) {
             add_capacity(queue, capacity);
         }
@@ -134,7 +132,7 @@ pub(super) fn extent(topology: &topology::Config, traces: &[LinkTrace]) -> Resul
 }
 
 /// Removes defaults that contradict explicit values: a switch drops or pauses, and QUIC measures exactly.
-fn leave_out_conflicts(defaults: &mut Value, scenario: &Value) {
+fn leave_out_contradictions(defaults: &mut Value, scenario: &Value) {
     let given = &scenario["switch"];
     let mut remove = |table: &str, fields: &[&str]| {
         if let Some(table) = defaults.get_mut(table).and_then(Value::as_object_mut) {
@@ -220,7 +218,7 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, scale: &Scale) {
     }
     let parameters = kind(transport).map(|kind| (defaults.law)(kind, scale));
     let mut parameters = parameters.unwrap_or_default();
-    scaling::leave_out_conflicts(&mut parameters, transport);
+    scaling::keep_absolute_targets(&mut parameters, transport);
     add_defaults(transport, &parameters);
     let endpoint = endpoint(transport);
     add_defaults(endpoint, &json!({ "reliability": reliability }));
@@ -289,9 +287,9 @@ fn add_defaults(given: &mut Value, defaults: &Value) {
 
 /// Adds an environment's thresholds to a queue in plain data that has none of its own. Strict priority marks
 /// only by request.
-fn add_thresholds(queue: &mut Value, defaults: &Defaults) {
+fn add_thresholds(queue: &mut Value, defaults: &Defaults, scale: &Scale) {
     let Some(discipline) = kind(queue).filter(|kind| *kind != STRICT_PRIORITY) else { return };
-    let thresholds = (defaults.queue)(discipline, defaults.slowest);
+    let thresholds = (defaults.queue)(discipline, scale);
     let fields = thresholds.as_object().into_iter().flatten();
     if fields.clone().count() > 0 && fields.clone().all(|(field, _)| queue.get(field).is_none()) {
         as_table(queue);
@@ -329,17 +327,18 @@ impl Environment {
     pub(super) fn queues(
         self,
         transport: &controllers::Config,
+        format: &Format,
         extent: impl FnOnce() -> Result<Extent, Problem>,
     ) -> [disciplines::Config; 2] {
         let queues = [transport.queue(), transport.host_queue()];
         if self == Self::Paper {
             return queues;
         }
-        let Some(defaults) = extent().ok().and_then(|extent| self.defaults(&extent)) else {
-            return queues;
-        };
+        let Ok(extent) = extent() else { return queues };
+        let Some(defaults) = self.defaults(&extent) else { return queues };
+        let scale = Scale::new(&extent, format);
         let adapt = |queue: disciplines::Config, capacity: Option<Value>| {
-            let mut table = (defaults.queue)(queue.name(), defaults.slowest);
+            let mut table = (defaults.queue)(queue.name(), &scale);
             add_defaults(&mut table, &queue.show());
             if let (Some(capacity), true) = (capacity, table["capacity"] == NO_LIMIT) {
                 table["capacity"] = capacity;

@@ -11,13 +11,13 @@ use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
 
-/// Returns the thresholds of a queue discipline that a transport was designed for, in a network with this
-/// lowest link rate.
-pub(super) fn queue(discipline: &str, slowest: Rate) -> Value {
+/// Returns the thresholds of a queue discipline that a transport was designed for, in a network of this
+/// scale.
+pub(super) fn queue(discipline: &str, scale: &Scale) -> Value {
     match discipline {
         // 30 KB at 10 Gb/s, and at least what [dctcp10] has: 65 packets of 1500 B at 10 Gb/s, 20 at 1 Gb/s.
         "ecn_threshold" | "strict_priority" => {
-            let least = if slowest >= Rate::from_gbps(10) { "97.5 KB" } else { "30 KB" };
+            let least = if scale.slowest >= Rate::from_gbps(10) { "97.5 KB" } else { "30 KB" };
             json!({ "threshold": "24 us", "least_threshold": least })
         }
         // 100 KB and 400 KB at 25 Gb/s.
@@ -36,8 +36,8 @@ const ABOVE_BASE_RTT: &str = "above_base_rtt";
 /// Parameters that are absolute if a scenario gives one of them.
 const TARGETS: [&str; 5] = ["base_target", "hop_scaling", "t_low", "t_high", "min_rtt"];
 
-/// Removes what would change the meaning of parameters that `transport` gives.
-pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
+/// Removes what would make absolute targets that `transport` gives relative to the base RTT.
+pub(super) fn keep_absolute_targets(law: &mut Value, transport: &Value) {
     if TARGETS.iter().any(|target| transport.get(target).is_some())
         && let Some(law) = law.as_object_mut()
     {
@@ -45,7 +45,7 @@ pub(super) fn leave_out_conflicts(law: &mut Value, transport: &Value) {
     }
 }
 
-/// Base RTT, bandwidth-delay product and packet that the parameters of laws follow.
+/// RTTs, lowest rate and packet that parameters follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
     /// RTT of a full packet and its ACK over the longest path.
