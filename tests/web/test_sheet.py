@@ -199,6 +199,7 @@ def test_numbers_have_three_digits_and_units(demo: Path, open_page: Callable[...
     ]
     assert page("[999.9, 77600, 1e6].map(bytes)") == ["1 KB", "77.6 KB", "1 MB"]
     assert page("[7.16e-5, 0.00568, 2].map(seconds)") == ["71.6 µs", "5.68 ms", "2 s"]
+    assert page("[9.997e-7, 0.9997, 999.7].map(seconds)") == ["1 µs", "1 s", "1000 s"]
 
 
 def test_ticks_of_log_axes_are_at_1_2_and_5(demo: Path, open_page: Callable[..., Any]) -> None:

@@ -48,6 +48,12 @@ PER_UNIT = {
 }
 """Factors that convert seconds, bytes, shares and bits per second to the units of plots."""
 
+DECIMAL_SIZES = tuple((unit, MEMORY_UNITS[unit]) for unit in ("KB", "MB", "GB", "TB"))
+"""Decimal units of data from small to large, in bytes."""
+
+LEAST_OF_FOUR_DIGITS = 999.5
+"""Least number that has four digits before the point when it is rounded to three."""
+
 
 def factor(unit: str) -> float:
     """Return the factor of `PER_UNIT`; 1 without a unit.
@@ -127,13 +133,21 @@ def parse_memory(text: str) -> int:
     return int(float(match[1]) * MEMORY_UNITS[match[2]])
 
 
+def _in_unit(value: float, units: Sequence[tuple[str, float]]) -> str:
+    """Format a value with three digits in the first of the units, from small to large, that fits.
+
+    A unit fits if the rounded value is below 1000 in it; the largest fits all values.
+    """
+    for unit, size in units:
+        number = value / size
+        if abs(number) < LEAST_OF_FOUR_DIGITS:
+            return f"{number:.3g} {unit}"
+    return f"{number:.0f} {unit}"
+
+
 def format_time(seconds: float) -> str:
     """Format a time with three digits and a fitting unit."""
-    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(seconds) >= scale:
-            value = seconds / scale
-            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} s"
-    return f"{seconds / 1e-9:.3g} ns"
+    return _in_unit(seconds, (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)))
 
 
 def format_long_time(seconds: float) -> str:
@@ -146,10 +160,9 @@ def format_long_time(seconds: float) -> str:
 
 def format_size(size: float) -> str:
     """Format bytes with three digits and a fitting unit."""
-    for unit in ("GB", "MB", "KB"):
-        if size >= UNITS["data"][unit]:
-            return f"{size / UNITS['data'][unit]:.3g} {unit}"
-    return f"{size:.0f} B"
+    if abs(size) < LEAST_OF_FOUR_DIGITS:
+        return f"{size:.0f} B"
+    return _in_unit(size, DECIMAL_SIZES[:-1])
 
 
 def format_exact_size(size: float) -> str:
@@ -170,10 +183,7 @@ def format_size_range(above: float, up_to: float) -> str:
 
 def format_memory(size: float) -> str:
     """Format an amount of memory with three digits, from kilobytes to terabytes."""
-    for unit in ("TB", "GB", "MB"):
-        if size >= MEMORY_UNITS[unit]:
-            return f"{size / MEMORY_UNITS[unit]:.3g} {unit}"
-    return f"{size / MEMORY_UNITS['KB']:.3g} KB"
+    return _in_unit(size, DECIMAL_SIZES)
 
 
 def format_rate(bps: float) -> str:
@@ -186,10 +196,7 @@ def format_rate(bps: float) -> str:
 
 def format_bit_rate(bps: float) -> str:
     """Format bits per second with three digits and a fitting unit, as results have rates."""
-    for scale, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "Kb/s")):
-        if bps >= scale:
-            return f"{bps / scale:.3g} {unit}" if bps < 1e12 else f"{bps / scale:.0f} {unit}"
-    return f"{bps:.3g} b/s"
+    return _in_unit(bps, (("b/s", 1.0), ("Kb/s", 1e3), ("Mb/s", 1e6), ("Gb/s", 1e9)))
 
 
 def format_count(count: float) -> str:
