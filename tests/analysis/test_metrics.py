@@ -275,6 +275,21 @@ def test_a_distribution_ends_below_one_if_flows_are_unfinished() -> None:
     assert curve["fraction"].to_list() == [0.25, 0.5, 0.75]
 
 
+def test_tables_of_the_same_runs_have_labels_of_the_same_types() -> None:
+    flows = make_result([1e-6, 2e-6])
+    samples = pl.DataFrame({"time_s": [0.0, 1.0], "probe": ["q", "q"], "value": [0.0, 1.0]})
+    run = Run({"load": 1, "scheme": "a"}, Result(flows.flows, samples, flows.summary))
+    tables = [
+        metrics.cdf([run]),
+        metrics.in_progress([run]),
+        metrics.series([run], "q"),
+        metrics.size_curve([run], payload=1000),
+    ]
+    expected = pl.Schema({"load": pl.Int64, "scheme": pl.String})
+    assert [table.select("load", "scheme").schema for table in tables] == [expected] * 4
+    assert metrics.cdf([Run({"load": 1}, make_result([None]))]).schema["load"] == pl.Int64
+
+
 def test_a_thinned_series_keeps_its_peaks() -> None:
     result = make_result([1.0])
     values = [0.0] * 999 + [7.0]

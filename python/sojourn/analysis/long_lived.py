@@ -6,7 +6,6 @@ the start of a flow to the end of the run; other metrics from samples after the 
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +17,7 @@ from sojourn.analysis.metrics import (
     Statistic,
     jain,
     labelled,
+    pooled,
     share_of,
     throughput_bps,
     warm_up_s,
@@ -154,15 +154,11 @@ def rtt_cdf(runs: Iterable[Run], *, of: str = "", less_s: float = 0.0) -> pl.Dat
     The columns are the labels, `value` (seconds) and `fraction`, as of `metrics.cdf`; `of` and
     `less_s` are those of `rtt`.
     """
-    pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
-    for run in runs:
-        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        pooled.setdefault(labels, []).append(_rtt_bins(run.result, of, less_s))
     tables = []
-    for labels, bins in pooled.items():
+    for labels, bins in pooled(runs, lambda result: _rtt_bins(result, of, less_s)):
         table = pl.concat(bins).group_by("value").agg(pl.col("count").sum()).sort("value")
         fraction = pl.col("count").cum_sum() / pl.col("count").sum()
-        tables.append(labelled(dict(labels), table.select("value", fraction=fraction)))
+        tables.append(labelled(labels, table.select("value", fraction=fraction)))
     return pl.concat(tables)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,9 @@ from sojourn.analysis.metrics.buckets import (
 )
 from sojourn.analysis.metrics.statistics import STATISTICS, Floats, reported
 from sojourn.runs.results import Result, Run
+from sojourn.scenario.reading import Labels
+
+Reduced = TypeVar("Reduced")
 
 
 def by_size(
@@ -81,14 +84,14 @@ def size_curve(
     since the maximum of all runs would grow with their number) and `at_least`, true if unfinished
     flows make mean and maximum lower bounds. `where` filters flows.
     """
-    pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
-    for run in runs:
-        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        flows = with_bounds(timed(run.result), run.result, column)
+
+    def sums(result: Result) -> pl.DataFrame:
+        flows = with_bounds(timed(result), result, column)
         flows = flows if where is None else flows.filter(where)
-        pooled.setdefault(labels, []).append(_size_sums(flows, payload, bins_per_octave))
+        return _size_sums(flows, payload, bins_per_octave)
+
     return pl.concat(
-        labelled(dict(labels), _size_rows(pl.concat(sums))) for labels, sums in pooled.items()
+        labelled(labels, _size_rows(pl.concat(parts))) for labels, parts in pooled(runs, sums)
     )
 
 
@@ -153,18 +156,13 @@ def cumulative(
 
     `observed` returns the values of finished flows or calls, and a bound for each unfinished one.
     """
-    pooled: dict[tuple[tuple[str, Any], ...], list[tuple[Floats, Floats]]] = {}
-    for run in runs:
-        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        pooled.setdefault(labels, []).append(observed(run.result))
     tables = []
-    for labels, samples in pooled.items():
+    for labels, samples in pooled(runs, observed):
         values = np.sort(np.concatenate([finished for finished, _ in samples]))
         total = len(values) + sum(len(unfinished) for _, unfinished in samples)
         ranks = np.unique(np.linspace(0, len(values) - 1, min(points, len(values))).astype(int))
         columns = {"value": values[ranks], "fraction": (ranks + 1) / max(total, 1)}
-        constants = [pl.lit(value).alias(name) for name, value in labels]
-        tables.append(pl.DataFrame(columns).select(*constants, "value", "fraction"))
+        tables.append(labelled(labels, pl.DataFrame(columns)))
     return pl.concat(tables)
 
 
@@ -223,6 +221,17 @@ def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
         columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})
         tables.append(labelled(run.labels, columns))
     return pl.concat(tables)
+
+
+def pooled(
+    runs: Iterable[Run], reduce: Callable[[Result], Reduced]
+) -> list[tuple[Labels, list[Reduced]]]:
+    """Return each set of labels without the seed, with the reduced results of its runs."""
+    pools: dict[tuple[tuple[str, Any], ...], list[Reduced]] = {}
+    for run in runs:
+        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
+        pools.setdefault(labels, []).append(reduce(run.result))
+    return [(dict(labels), reduced) for labels, reduced in pools.items()]
 
 
 def labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
