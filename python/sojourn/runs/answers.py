@@ -22,7 +22,8 @@ from sojourn.runs.results import (
     SAMPLES,
     TABLES,
     Result,
-    with_lower_bounds,
+    bounded,
+    is_timed,
 )
 from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
 from sojourn.scale.law import FluidFlows, Law, self_check
@@ -160,19 +161,11 @@ class _Sample:
 def _slowdowns(results: Sequence[Result]) -> Slowdowns:
     """Return the sizes and slowdowns of the flows of several runs, one run after another."""
     flows = pl.concat(
-        result.flows.filter(*_is_timed(result.summary)).select("size_bytes", "slowdown")
+        result.flows.filter(*is_timed(result.summary)).select("size_bytes", "slowdown")
         for result in results
     )
     sizes = flows["size_bytes"].to_numpy().astype(np.float64)
     return sizes, flows["slowdown"].fill_null(math.inf).to_numpy()
-
-
-def _is_timed(summary: dict[str, Any]) -> list[pl.Expr]:
-    """Return conditions on flow records: no warm-up, long-lived or terminated flows, as metrics."""
-    return [
-        pl.col("start_s") >= parse_time(summary["scenario"].get("warm_up", "0 s")),
-        ~pl.col("outcome").is_in(["long_lived", "terminated"]),
-    ]
 
 
 def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
@@ -180,7 +173,7 @@ def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
     sample = [SAMPLE] if SAMPLE in flows.columns else []
     # Only these columns are copied: records of ten million flows have gigabytes.
     columns = ["start_s", "size_bytes", "ideal_fct_s", "fct_s", "slowdown", *sample]
-    timed = flows.lazy().filter(*_is_timed(summary)).select(columns).collect()
+    timed = flows.lazy().filter(*is_timed(summary)).select(columns).collect()
     # The numbers of most workloads have this order: to see that is fast.
     if sample or not timed["start_s"].is_sorted():
         timed = timed.sort("start_s", maintain_order=True)
@@ -194,11 +187,7 @@ def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
 
 def _bounded(flows: pl.DataFrame, column: str, summary: dict[str, Any]) -> Bounded:
     """Return sizes, values or lower bounds, and true if finished."""
-    table = flows.select(
-        pl.col("size_bytes").cast(pl.Float64),
-        value=with_lower_bounds(column, summary["simulated_s"]),
-        is_finished=pl.col(column).is_not_null(),
-    )
+    table = flows.select(pl.col("size_bytes").cast(pl.Float64), **bounded(column, summary))
     sizes, values, is_finished = (series.to_numpy() for series in table.iter_columns())
     return sizes, values, is_finished
 

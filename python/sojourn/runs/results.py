@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 from sojourn import _core
 from sojourn.base import files
 from sojourn.base.errors import FileError
+from sojourn.base.units import parse_time
 from sojourn.runs.links import LinkRows, link_table
 from sojourn.scenario.reading import Labels
 from sojourn.scenario.typed import read_json
@@ -358,6 +359,27 @@ def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
             "value": samples["value"],
         }
     )
+
+
+def warm_up_of(summary: Mapping[str, Any]) -> float:
+    """Return the end of the warm-up in seconds."""
+    return parse_time(summary["scenario"].get("warm_up", "0 s"))
+
+
+def is_judged(summary: Mapping[str, Any]) -> list[pl.Expr]:
+    """Return the conditions on records of flows of finite size that started after the warm-up."""
+    return [pl.col("outcome") != "long_lived", pl.col("start_s") >= warm_up_of(summary)]
+
+
+def is_timed(summary: Mapping[str, Any]) -> list[pl.Expr]:
+    """Return the conditions on flow records of FCT statistics: no terminated flows either."""
+    return [*is_judged(summary), pl.col("outcome") != "terminated"]
+
+
+def bounded(column: str, summary: Mapping[str, Any]) -> dict[str, pl.Expr]:
+    """Return the columns `value`, see `with_lower_bounds`, and `is_finished` of flow records."""
+    value = with_lower_bounds(column, summary["simulated_s"])
+    return {"value": value, "is_finished": pl.col(column).is_not_null()}
 
 
 def with_lower_bounds(column: str, simulated_s: float) -> pl.Expr:

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 import polars as pl
 
 from sojourn.analysis.metrics.statistics import Floats
-from sojourn.base.units import format_exact_size, parse_time
+from sojourn.base.units import format_exact_size
 from sojourn.runs.answers import SAMPLE
-from sojourn.runs.results import REQUEST, RESPONSE, Result, with_lower_bounds
+from sojourn.runs.results import (
+    REQUEST,
+    RESPONSE,
+    Result,
+    bounded,
+    is_judged,
+    is_timed,
+    warm_up_of,
+    with_lower_bounds,
+)
 from sojourn.scale.errors import REPORTED
 
 
@@ -83,8 +92,7 @@ def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
 
 
 def _judged(result: Result, bucket: Bucket) -> list[pl.Expr]:
-    is_after_warm_up = pl.col("start_s") >= warm_up_s(result)
-    return [pl.col("outcome") != "long_lived", is_after_warm_up, *within(bucket)]
+    return [*is_judged(result.summary), *within(bucket)]
 
 
 def within(bucket: Bucket) -> list[pl.Expr]:
@@ -100,7 +108,7 @@ def timed(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
 
 
 def _timed(result: Result, bucket: Bucket) -> list[pl.Expr]:
-    return [*_judged(result, bucket), pl.col("outcome") != "terminated"]
+    return [*is_timed(result.summary), *within(bucket)]
 
 
 def counts(result: Result, bucket: Bucket) -> tuple[int, int]:
@@ -135,22 +143,16 @@ def _bounded(result: Result, bucket: Bucket, column: str) -> pl.DataFrame:
     """Return the flows of `timed` in the columns of `in_order`."""
     # Only these columns are read: records of ten million flows have gigabytes.
     flows = result.flows.lazy().filter(*_timed(result, bucket))
-    is_finished = pl.col(column).is_not_null()
     sample = [SAMPLE] if SAMPLE in result.flows.columns else []
-    return flows.select(
-        "start_s", *sample, value=_with_bounds(result, column), is_finished=is_finished
-    ).collect()
+    return flows.select("start_s", *sample, **bounded(column, result.summary)).collect()
 
 
 def with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFrame:
     """Add the column `value`: `column` of a finished flow, its lower bound of an unfinished one."""
-    return flows.with_columns(value=_with_bounds(result, column))
-
-
-def _with_bounds(result: Result, column: str) -> pl.Expr:
-    return with_lower_bounds(column, result.summary["simulated_s"])
+    value = with_lower_bounds(column, result.summary["simulated_s"])
+    return flows.with_columns(value=value)
 
 
 def warm_up_s(result: Result) -> float:
     """Return the end of the warm-up in seconds; flows that started before it are excluded."""
-    return parse_time(result.summary["scenario"].get("warm_up", "0 s"))
+    return warm_up_of(result.summary)
