@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final, Literal, final
 
+import numpy as np
+import numpy.typing as npt
+
 __all__ = [
     "HAS_QUIC",
     "MOST_THREADS",
@@ -80,6 +83,14 @@ class Prepared:
 
     def queues(self) -> str:
         """Return the queues in force as JSON, in the form of `queues` of a run's summary."""
+
+    def carried(
+        self, times: Sequence[float] | npt.NDArray[np.float64]
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Return the bits that links with rate traces can carry until each time, by name.
+
+        Times are in seconds. Parallel links share a name and a trace.
+        """
 
     def run(self, control: RunControl, threads: int = 1) -> dict[str, Any]:
         """Run the scenario; other Python threads go on meanwhile. Several runs are independent.

@@ -1,13 +1,17 @@
-"""Counters of links as a table, and as rows of the summary."""
+"""Counters of links as a table and as rows of the summary, and bits by rate traces."""
 
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
+import pytest
 
 import sojourn
-from sojourn.runs.links import LinkRows, link_table
+from sojourn.runs.links import LinkRows, carried_bits, link_table
+from sojourn.runs.runner import run_many
 
 COLUMNS = {
     **{"name": ["a->b", "b->a"], "bytes": [7, 8]},
@@ -70,3 +74,53 @@ def test_an_answer_of_samples_has_the_links_of_all() -> None:
     names = sojourn.run(scenario).links["name"]
     assert names.n_unique() == len(names)
     assert names.str.ends_with(" (sample 1)").sum() == len(names) // 2
+
+
+TABLE = "# a pause\ntime_s, rate_bps\n0, 40e6\n\n1, 0\n1.5, 10e6\n"
+OPPORTUNITIES = "0\n3\n3\n5\n"
+OPPORTUNITY = 1500 * 8
+"""Bits of a delivery opportunity of Mahimahi."""
+
+
+def traced(text: str, place: str = "topology") -> dict[str, Any]:
+    """Return a scenario whose link has a rate trace."""
+    file = {"name": "rates", "text": text}
+    topology = {"kind": "link", "delay": "5 ms"}
+    return {
+        "transport": "cubic",
+        "time_limit": "2 s",
+        "topology": topology | ({"rate_trace": file} if place == "topology" else {}),
+        "rate_traces": [{"link": "left->right", "file": file}] if place == "rate_traces" else [],
+        "workload": {"kind": "long_lived", "flows": 1},
+    }
+
+
+@pytest.mark.parametrize("text", [TABLE, TABLE.replace(", ", " , ")])
+def test_a_table_holds_its_rates_until_the_next_row(text: str) -> None:
+    bits = carried_bits(traced(text), np.array([0, 0.5, 1, 1.2, 1.5, 3]))
+    assert bits == {"left->right": pytest.approx([0, 20e6, 40e6, 40e6, 40e6, 55e6])}
+
+
+@pytest.mark.parametrize("text", [OPPORTUNITIES, f"+{OPPORTUNITIES}"])
+def test_opportunities_carry_a_packet_in_the_millisecond_before_them_and_repeat(text: str) -> None:
+    bits = carried_bits(traced(text), np.array([0, 2, 2.5, 3, 4, 5, 5 + 3, 15]) / 1000)
+    expected = pytest.approx([0, 0, 1, 2, 2, 4, 4 + 2, 12])
+    assert bits["left->right"] / OPPORTUNITY == expected
+
+
+def test_a_scenario_of_another_version_or_without_rate_traces_has_no_bits() -> None:
+    scenario = traced(TABLE)
+    assert carried_bits(scenario | {"another": 1}, np.zeros(1)) == {}
+    assert (
+        carried_bits(scenario | {"topology": {"kind": "link", "delay": "5 ms"}}, np.zeros(1)) == {}
+    )
+
+
+@pytest.mark.parametrize("text", [TABLE, OPPORTUNITIES])
+@pytest.mark.parametrize("place", ["topology", "rate_traces"])
+def test_utilisation_is_that_of_the_summary(text: str, place: str) -> None:
+    (result,) = run_many([traced(text, place)])
+    (link,) = (link for link in result.summary["links"] if link["name"] == "left->right")
+    end = np.array([result.summary["simulated_s"]])
+    bits = carried_bits(result.summary["scenario"], end)["left->right"][0]
+    assert 8 * link["bytes"] / bits == pytest.approx(link["utilisation"])

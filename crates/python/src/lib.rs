@@ -15,6 +15,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 use sojourn_core::base::run_control::{Progress, RunControl};
 use sojourn_core::base::schema::{Problem, Text};
+use sojourn_core::base::units::{Duration, Time};
 use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
 use sojourn_core::record::{
     Breakdowns, Chains, FlowColumns, Hops, LinkColumns, Packets, Record, Samples, SentPackets,
@@ -92,6 +93,17 @@ impl Prepared {
     /// Returns the queues in force, with capacities and thresholds by link rate, as JSON.
     fn queues(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| Ok(self.0.queues()?.to_string())).map_err(to_python)
+    }
+
+    /// Returns the bits that links with rate traces can carry until times in seconds, by the name of the link.
+    fn carried<'py>(&self, py: Python<'py>, times: Vec<f64>) -> PyResult<Bound<'py, PyDict>> {
+        let times: Vec<Time> =
+            times.into_iter().map(|time| Time::ZERO + Duration::from_seconds(time)).collect();
+        let dict = PyDict::new(py);
+        for (link, bits) in py.detach(|| self.0.carried(&times)).map_err(to_python)? {
+            dict.set_item(link, column(py, bits))?;
+        }
+        Ok(dict)
     }
 
     /// Runs the scenario without holding the interpreter.

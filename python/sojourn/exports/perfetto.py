@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.analysis.breakdown import BY_REASON, LABELS, part_of
-from sojourn.analysis.capacity import traced_links
 from sojourn.base import files
 from sojourn.base.units import count, format_size
 from sojourn.exports import recorded
+from sojourn.runs.links import carried_bits
 from sojourn.runs.results import Result
 
 PACKET = 1
@@ -194,14 +195,14 @@ def _add_links(trace: _Trace, result: Result) -> None:
         return
     bin_ps = result.summary["record"]["bin_ps"]
     rates = {link["name"]: link["rate_bps"] for link in result.summary["links"]}
-    traced = traced_links(result.summary["scenario"])
+    edges = np.arange(int(result.series["bin"].to_numpy().max()) + 2) * (bin_ps / 1e12)
+    carried = carried_bits(result.summary["scenario"], edges)
     group = trace.track("links")
     for (name,), bins in result.series.group_by("link", maintain_order=True):
         link = trace.track(str(name), group)
         bits = pl.lit(rates[name] * bin_ps / 1e12)
-        if carried := traced.get(str(name)):
-            begin = bins["bin"].to_numpy() * (bin_ps / 1e12)
-            bits = pl.lit(pl.Series(carried(begin + bin_ps / 1e12) - carried(begin)))
+        if name in carried:
+            bits = pl.lit(pl.Series(np.diff(carried[str(name)])[bins["bin"].to_numpy()]))
         # A bin without capacity has no utilisation; a packet may leave as it begins.
         share = pl.when(bits > 0).then((100 * 8) * pl.col("bytes") / bits).otherwise(0.0)
         for title, unit, value in (

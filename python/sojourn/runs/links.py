@@ -1,9 +1,16 @@
-"""Counters of links: a table, and its rows as the entry `links` of a summary."""
+"""Links: counters as a table and as the entry `links` of a summary, and bits by rate traces."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
+
+from sojourn._core import ScenarioError
+from sojourn.scenario.encoding import Prepared
+
+Floats = npt.NDArray[np.float64]
 
 Row = dict[str, Any]
 """Counters of a link by name; those of the measured interval are in the table `measured`."""
@@ -70,3 +77,19 @@ def link_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     if measured:
         table = table.with_columns(pl.DataFrame(measured).to_struct("measured"))
     return table
+
+
+def carried_bits(scenario: Mapping[str, Any], times_s: Floats) -> dict[str, Floats]:
+    """Return the bits that links with rate traces can carry until each time, by name.
+
+    The result is empty for a scenario of another version that the core cannot read.
+    """
+    # Without rate traces, no network is built: it may be large.
+    topology = scenario.get("topology")
+    own = topology.get("rate_trace") if isinstance(topology, Mapping) else None
+    if not (own or scenario.get("rate_traces")):
+        return {}
+    try:
+        return Prepared(scenario).core.carried(times_s)
+    except ScenarioError:
+        return {}

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis import capacity, metrics
+from sojourn.analysis import metrics
+from sojourn.runs.links import carried_bits
 from sojourn.runs.results import Result, Run
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
@@ -137,13 +138,13 @@ def _capacities(result: Result, width: float) -> pl.DataFrame:
     """
     end = result.summary["simulated_s"]
     edges = np.minimum(np.arange(int(np.ceil(end / width)) + 1) * width, end)
-    traced = capacity.traced_links(result.summary["scenario"])
+    carried = carried_bits(result.summary["scenario"], edges)
     tables = [
-        pl.DataFrame({"bits": np.diff(traced[link["name"]](edges)).round().astype(np.int64)})
+        pl.DataFrame({"bits": np.diff(carried[link["name"]]).round().astype(np.int64)})
         .with_row_index("bin")
         .with_columns(link=pl.lit(number, pl.Int64))
         for number, link in enumerate(result.summary["links"])
-        if link["name"] in traced
+        if link["name"] in carried
     ]
     return pl.concat(tables) if tables else pl.DataFrame()
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::base::run_control::RunControl;
 use crate::base::schema::{Parameter, Problem, Text};
-
-use crate::model::graph::Graph;
+use crate::base::units::Time;
+use crate::model::graph::{Graph, RateTrace};
 use crate::record::FlowColumns;
 use crate::run::Results;
 use crate::run::estimate::Estimate;
@@ -63,6 +63,15 @@ impl Prepared {
         self.scenario.queues_on(self.graph()?)
     }
 
+    /// Returns the numbers of bits that links with rate traces can carry until each of the times, by name.
+    pub fn carried(&self, times: &[Time]) -> Result<Vec<(String, Vec<f64>)>, Problem> {
+        let graph = self.graph()?;
+        let links = (0..).zip(&graph.links);
+        let traced = links.filter_map(|(id, link)| Some((id, link.trace.as_ref()?)));
+        let bits = |trace: &RateTrace| times.iter().map(|until| trace.bits(*until)).collect();
+        Ok(traced.map(|(id, trace)| (graph.link_name(id), bits(trace))).collect())
+    }
+
     /// Returns the flows of the workload and their classes, without a run. A workload that needs more than
     /// `memory` bytes is an error.
     pub fn trace(&self, memory: Option<u64>) -> Result<(FlowColumns, Vec<String>), Problem> {
@@ -91,6 +100,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::base::units::Duration;
 
     fn prepared(changes: &Value) -> Prepared {
         let mut scenario = json!({
@@ -133,6 +143,27 @@ mod tests {
         assert_eq!(ports.len(), 3);
         let ideal = prepared(&json!({ "model": "srpt", "transport": "none" }));
         assert_eq!(ideal.queues().unwrap(), json!([]));
+    }
+
+    #[test]
+    fn links_with_rate_traces_carry_what_their_traces_state() {
+        let table =
+            json!({ "name": "rates.csv", "text": "time_s , rate_bps\n0,8e6\n1,0\n2,1e6\n" });
+        let packets = json!({ "name": "packets", "text": "+1\n2\n" });
+        let traced = prepared(&json!({
+            "topology": { "kind": "link", "delay": "1 ms", "rate_trace": table },
+            "rate_traces": [{ "link": "right->left", "file": packets }],
+            "workload": "long_lived",
+        }));
+        let carried = traced
+            .carried(&[0, 1500, 3000].map(|ms| Time::ZERO + Duration::from_micros(1000 * ms)))
+            .unwrap();
+        let expected = [
+            ("left->right".to_owned(), vec![0.0, 8e6, 9e6]),
+            ("right->left".to_owned(), vec![0.0, 18e6, 36e6]),
+        ];
+        assert_eq!(carried, expected);
+        assert_eq!(prepared(&json!({})).carried(&[Time::ZERO]).unwrap(), []);
     }
 
     #[test]
