@@ -21,9 +21,9 @@ from sojourn import (
     not_judged,
 )
 from sojourn.analysis.claims import Comparison, finding, with_intervals
-from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import NotInABatch
 from sojourn.analysis.sectioning import sections
+from sojourn.base.statistics import BATCHES
 
 UNKNOWN = float("nan")
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis.metrics import Floats
-from sojourn.base.student import t_quantile
+from sojourn.base.statistics import t_quantile
 
 Word = Literal["held", "not held", "not judged"]
 

@@ -15,14 +15,11 @@ import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.analysis.metrics import ALL, Bucket, Floats
-from sojourn.base.student import t_quantile
+from sojourn.base.statistics import BATCHES, t_quantile
 from sojourn.runs.answers import SAMPLE
 from sojourn.runs.results import Result
 from sojourn.scale.errors import p99_interval
 from sojourn.scenario.fidelity import PACKETS
-
-BATCHES = 10
-"""Batches of one run's flows: few, so that each is long compared to the correlation of FCTs."""
 
 ONE_RUN = 0.10
 """Half-width of the interval of one run's mean, as a share of the mean, that causes a warning.

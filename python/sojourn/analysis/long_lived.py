@@ -22,6 +22,7 @@ from sojourn.analysis.metrics import (
     throughput_bps,
     warm_up_s,
 )
+from sojourn.base.statistics import rank_of
 from sojourn.runs.results import Result, Run
 
 SINGLE_CLASS = 2
@@ -128,7 +129,7 @@ def rtt(statistic: str, *, of: str = "", less_s: float = 0.0) -> Metric:
             return Statistic(math.nan)
         if statistic == "mean":
             return Statistic(float(np.average(values, weights=counts)))
-        rank = max(math.ceil(share_of(statistic) * counts.sum() - 1e-9), 1)
+        rank = rank_of(share_of(statistic), int(counts.sum()))
         return Statistic(float(values[np.searchsorted(counts.cumsum(), rank)]))
 
     return measure_one

@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import NotInABatch
+from sojourn.base.statistics import BATCHES
 from sojourn.runs.results import FlowSelection, Result, Run
 
 LEAST_FLOWS = 10 * BATCHES

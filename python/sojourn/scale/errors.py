@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.base.student import half_width
+from sojourn.base.statistics import BATCHES, half_width, nearest_rank, rank_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,8 +21,8 @@ LEAST_FLOWS = 200
 REPORTED = (0.0, 1e5, 1e7, math.inf)
 """Bounds of the sizes in bytes by which results are printed."""
 
-BATCHES, LEAST_IN_BATCH = 10, 100
-"""Least number of batches for the interval of a p99, and of flows in each of them."""
+LEAST_IN_BATCH = 100
+"""Least number of flows in a batch for the interval of a p99."""
 
 Slowdowns = tuple[Floats, Floats]
 """Sizes and slowdowns of flows; the slowdown of a flow that did not finish is infinite."""
@@ -92,7 +92,7 @@ def p99_interval(samples: Sequence[Floats], unfinished: int) -> tuple[float, flo
     if len(values) < LEAST_IN_BATCH:
         return math.nan, math.nan, math.nan
     p99 = _p99(values)
-    is_known = math.ceil(0.99 * len(values)) <= len(values) - unfinished
+    is_known = rank_of(0.99, len(values)) <= len(values) - unfinished
     reach = p99 * _p99_half_width(samples, p99) if is_known else math.nan
     return p99, p99 - reach, p99 + reach
 
@@ -131,8 +131,7 @@ def _batches(samples: Sequence[Floats]) -> list[Floats]:
 
 
 def _p99(values: Floats) -> float:
-    rank = math.ceil(0.99 * len(values)) - 1
-    return float(np.partition(values, rank)[rank])
+    return nearest_rank(values, 0.99)
 
 
 def _error(measure: Callable[[Floats], Any], truth: Floats, predicted: Floats) -> float:

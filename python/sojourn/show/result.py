@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sojourn.analysis import convergence, jobs, long_lived, metrics, rpc
+from sojourn.base.statistics import BATCHES
 from sojourn.base.units import (
     format_bit_rate,
     format_count,
@@ -19,7 +20,7 @@ from sojourn.base.units import (
     parse_time,
 )
 from sojourn.runs.results import Result
-from sojourn.scale.errors import BATCHES, LEAST_IN_BATCH
+from sojourn.scale.errors import LEAST_IN_BATCH
 from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line, queue_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines

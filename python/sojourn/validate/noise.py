@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from sojourn.base.student import t_quantile
+from sojourn.base.statistics import t_quantile
 
 CONFIDENCE = 0.95
 

@@ -12,7 +12,6 @@ interval, over the seeds of both sides, must be on one side of the bound.
 import functools
 import hashlib
 import io
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +24,11 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
 from sojourn.analysis.claims import Comparison, Verdict, Word, between, with_intervals
-from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import ALL, Floats, size_buckets
 from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
-from sojourn.base.student import half_width
+from sojourn.base.statistics import BATCHES, half_width, nearest_rank
 from sojourn.runs import answers
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run_many
@@ -236,9 +234,7 @@ def sections(flows: pl.DataFrame) -> list[Floats]:
 
 def statistic(values: Floats, name: str) -> float:
     """Return the mean, or the p99 by nearest rank."""
-    if name == "mean":
-        return float(values.mean())
-    return float(np.sort(values)[math.ceil(0.99 * len(values)) - 1])
+    return float(values.mean()) if name == "mean" else nearest_rank(values, 0.99)
 
 
 def interval(values: Floats, name: str) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.base.student import half_width
+from sojourn.base.statistics import half_width, of_rank, rank_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,16 +80,11 @@ def percentile(finished: Floats, unfinished: Floats, share: float) -> Statistic:
     count = len(finished) + len(unfinished)
     if count == 0:
         return Statistic(math.nan)
-    rank = max(math.ceil(share * count - 1e-9), 1) - 1
-    least = _of_rank(_joined(finished, unfinished), rank)
-    if rank >= len(finished):
+    rank = rank_of(share, count)
+    least = of_rank(_joined(finished, unfinished), rank)
+    if rank > len(finished):
         return Statistic(least, at_least=True)
-    return Statistic(least, at_least=len(unfinished) > 0 and _of_rank(finished, rank) != least)
-
-
-def _of_rank(values: Floats, rank: int) -> float:
-    """Return the value that sorting would put at `rank`, in less time."""
-    return float(np.partition(values, rank)[rank])
+    return Statistic(least, at_least=len(unfinished) > 0 and of_rank(finished, rank) != least)
 
 
 def _joined(finished: Floats, unfinished: Floats) -> Floats:

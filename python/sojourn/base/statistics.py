@@ -1,10 +1,13 @@
-"""Quantiles of Student's t distribution, and the intervals that they give."""
+"""Percentiles by nearest rank, and Student's t distribution and its intervals."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+BATCHES = 10
+"""Batches of one run's flows: few, so that each is long compared to the correlation of FCTs."""
 
 QUANTILES_975 = (
     12.706204736174694,
@@ -69,3 +72,19 @@ def half_width(
     deviations = data - (data.mean() if centre is None else centre)
     error = math.sqrt(float((deviations**2).sum()) / (len(data) - 1)) / math.sqrt(len(data))
     return t_quantile((1 + confidence) / 2, len(data) - 1) * error
+
+
+def rank_of(share: float, count: int) -> int:
+    """Return the rank, from 1, of the least of `count` values that a `share` do not exceed."""
+    # Products such as 0.07 * 100 are above the whole number that they stand for.
+    return max(math.ceil(share * count - 1e-9), 1)
+
+
+def of_rank(values: npt.NDArray[np.float64], rank: int) -> float:
+    """Return the value that sorting would put at a rank, from 1, in less time."""
+    return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def nearest_rank(values: npt.NDArray[np.float64], share: float) -> float:
+    """Return the least value that a `share` of the values do not exceed: a percentile."""
+    return of_rank(values, rank_of(share, len(values)))
