@@ -43,6 +43,10 @@ PLACES = {
 """Places of waits in ports in printed tables, by the first words of breakdown columns."""
 
 
+SLOWEST = 5
+"""Number of flows of each scheme in the table of the slowest."""
+
+
 NEAR = "near the ideal FCT"
 """Words on flows with a slowdown below `NEAR_IDEAL`, in place of a cause."""
 
@@ -203,10 +207,10 @@ def _cause_of_calls(values: Mapping[tuple[str, str], float]) -> str:
     return f"{share:.0%} of the excess over the ideal FCTs is {cause}"
 
 
-def slowest(runs: Sequence[Run], labels: Sequence[str], most: int = 5) -> list[Table]:
+def slowest(runs: Sequence[Run], labels: Sequence[str]) -> list[Table]:
     """Return the flows with the largest FCT less ideal FCT, and the largest part of the excess.
 
-    The flows are those of the first seed, `most` of them under each scheme. Option `--flow` shows
+    The flows are those of the first seed, `SLOWEST` of them under each scheme. `--flow` shows
     the causal chain of one.
     """
     seed = runs[0].labels.get("seed")
@@ -217,7 +221,7 @@ def slowest(runs: Sequence[Run], labels: Sequence[str], most: int = 5) -> list[T
             continue
         flows = breakdown.divided(run.result, excess=True)
         flows = flows.sort(excess, descending=True, maintain_order=True)
-        for flow in flows.head(most).to_dicts():
+        for flow in flows.head(SLOWEST).to_dicts():
             part = max(PARTS, key=flow.__getitem__)
             total = flow["fct_s"] - flow["ideal_fct_s"]
             is_near = flow["slowdown"] < NEAR_IDEAL

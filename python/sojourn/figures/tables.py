@@ -14,14 +14,17 @@ from sojourn.figures.recorded import WORDS
 from sojourn.show.console import MARKS, rich_table
 from sojourn.show.intervals import format_value
 
+MAX_ROWS = 60
+"""Largest number of rows of a figure's table that is printed."""
 
-def figure_table(table: pl.DataFrame, title: str, max_rows: int = 60) -> Table | None:
+
+def figure_table(table: pl.DataFrame, title: str) -> Table | None:
     """Return a figure's table with its first label as columns.
 
     Return `None` if the table has no column `value`, has no second label, or is longer than
-    `max_rows`. The suffix of a metric's name gives its unit: `_s` seconds, `_bytes` bytes.
+    `MAX_ROWS`. The suffix of a metric's name gives its unit: `_s` seconds, `_bytes` bytes.
     """
-    if "value" not in table.columns or table.height > max_rows:
+    if "value" not in table.columns or table.height > MAX_ROWS:
         return None
     first, *other_labels = table.columns[: table.columns.index("value")] or [""]
     if not other_labels:

@@ -58,6 +58,9 @@ INTERVALS_NOTE = (
 )
 """Definition of the intervals of answers by samples."""
 
+MOST_ROWS = 5
+"""Largest number of links, and of unfinished flows, in a table."""
+
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
 
@@ -270,7 +273,7 @@ def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str
     return "-" if math.isnan(row[name]) else bound + show(row[name])
 
 
-def _link_table(result: Result, most: int = 5) -> RenderableType:
+def _link_table(result: Result) -> RenderableType:
     columns = (
         *("link", "rate", "utilisation", "drops", "marks", "pauses"),
         *("queue mean", "queue max"),
@@ -278,7 +281,7 @@ def _link_table(result: Result, most: int = 5) -> RenderableType:
     rows = []
     queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
     links = map(metrics.measured, result.summary["links"])
-    for link in heapq.nlargest(most, links, key=lambda link: float(link["utilisation"])):
+    for link in heapq.nlargest(MOST_ROWS, links, key=lambda link: float(link["utilisation"])):
         cells = [
             link["name"],
             format_bit_rate(link["rate_bps"]),
@@ -322,13 +325,13 @@ def _windows(result: Result) -> list[str]:
     return [f"windows of {format_time(engine['window_s'])}, {groups} groups, {threads_used}"]
 
 
-def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
+def _unfinished(result: Result) -> list[RenderableType]:
     """Return the number of unfinished flows, and a table of those with most remaining bytes."""
     flows = result.flows.filter(pl.col("outcome") == "unfinished")
     if flows.is_empty():
         return []
     flows = flows.with_columns(remaining=pl.col("size_bytes") - pl.col("delivered_bytes"))
-    largest = flows.sort("remaining", descending=True).head(most)
+    largest = flows.sort("remaining", descending=True).head(MOST_ROWS)
     columns = ("flow", "from", "to", "class", "size", "remaining", "start", "timeouts")
     rows = []
     for row in largest.to_dicts():
