@@ -210,6 +210,22 @@ def test_explain_states_how_many_flows_did_not_finish(
     assert line in capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("seeds", "note"),
+    [
+        ("1", "times: means of one run each, without an interval"),
+        ("2", "times: means over seeds; too few seeds for an interval (least: 3)"),
+        ("3", "times: means over seeds ± 95 % confidence"),
+    ],
+)
+def test_tables_state_what_their_intervals_are(
+    seeds: str, note: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("alone.toml").write_text(ALONE.replace("SIZE", "20 KB"), encoding="utf-8")
+    assert cli.invoke(["explain", "alone.toml", "--tables", "--seeds", seeds]) == 0
+    assert note in capsys.readouterr().out.splitlines()
+
+
 LOSSY = BREAKDOWN | {
     "transport": "tcp",
     "queue": {"kind": "drop_tail", "capacity": "10 KB"},

@@ -141,6 +141,7 @@ def _all_flows(
         show = intervals.format_duration
         console.show(parts.breakdown_tables(table, labels, show))
         console.show(parts.breakdown_tables(differences, labels, show, "difference, "))
+        console.show_lines([page.intervals_note(table, differences)])
     differ = difference_lines(runs, labels[0]) if labels else []
     results = [run.result for run in runs]
     console.show_lines([*fidelity_lines(results), environment_line(results[0]), *differ])

@@ -263,6 +263,18 @@ def _place(name: str) -> str:
     return f"{PLACES[kind]}, {SHORT_LOCATIONS[location]}" if kind in PLACES else name
 
 
+def intervals_note(table: pl.DataFrame, differences: pl.DataFrame) -> str:
+    """Return the definition of the intervals of means and of their differences."""
+    if table["seeds"].max() == 1:
+        has_batches = not differences.is_empty() and differences["low"].is_finite().any()
+        batches = "; differences ± 95 % confidence by ten batches of flows" if has_batches else ""
+        return f"times: means of one run each, without an interval{batches}"
+    if table["low"].is_finite().any():
+        return "times: means over seeds ± 95 % confidence"
+    least = metrics.LEAST_FOR_MEAN
+    return f"times: means over seeds; too few seeds for an interval (least: {least})"
+
+
 def write(runs: Iterable[Run], table: pl.DataFrame, labels: Sequence[str], out: Path) -> list[str]:
     """Write a table of `accounts.by_size` and its picture; return the files' names."""
     files.write_text(out / "account.csv", table.write_csv())
