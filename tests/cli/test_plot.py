@@ -63,6 +63,7 @@ def test_a_scenario_is_run_with_the_samples_that_the_pictures_need(
     names = [name for name in run_pictures.PICTURES if name != "rate"]
     assert cli.invoke(["plot", "lab.toml", "--what", ",".join(names)]) == 0
     printed = capsys.readouterr().out
+    assert printed.startswith("environment: ")
     assert written(printed) == [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]
     out = Path("results/plot/lab")
     labels = {

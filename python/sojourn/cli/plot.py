@@ -67,6 +67,7 @@ def plot(
     Example: `sojourn plot scenario.toml --what queue,cdf --format pdf`
     """
     from sojourn.cli.shared import run_options
+    from sojourn.show import console
     from sojourn.show.plot import frame, run_pictures
 
     pictures = None if what is None else _words("--what", what, run_pictures.PICTURES)
@@ -74,6 +75,7 @@ def plot(
     chosen = run_pictures.Selection(
         [_number(name) for name in _split(flow)], _split(link), _split(flow_class)
     )
+    lines: list[str] = []
     with prefix_errors(path):
         out = output_directory(out, "plot", path.stem)
         if path.is_dir():
@@ -83,7 +85,7 @@ def plot(
         else:
             options = run_options(threads, None, memory, fresh)
             wanted = pictures or ["queue", "throughput", "cdf", "topology"]
-            runs, chosen = _simulate(path, vary or [], chosen, wanted, options)
+            runs, chosen, lines = _simulate(path, vary or [], chosen, wanted, options)
         lacks = {name: run_pictures.missing(name, runs, chosen) for name in wanted}
         if pictures is None:
             # An ideal, for example, has no queues.
@@ -96,6 +98,7 @@ def plot(
             for name in wanted
             for file in run_pictures.draw(name, runs, chosen, out / name, suffixes)
         ]
+    console.show_lines(lines)
     print(f"written to {out}: {', '.join(written)}")
 
 
@@ -163,8 +166,8 @@ def _simulate(
     chosen: "Selection",
     pictures: list[str],
     options: dict[str, Any],
-) -> "tuple[list[Run], Selection]":
-    """Run a scenario, and again with samples if pictures need them.
+) -> "tuple[list[Run], Selection, list[str]]":
+    """Run a scenario, and again with samples if pictures need them; return lines to print, too.
 
     The first run determines the flows, the links and the interval of samples. Samples change no
     other result.
@@ -173,10 +176,12 @@ def _simulate(
     from sojourn.runs.results import Run
     from sojourn.runs.runner import run_many
     from sojourn.scenario import overrides, reading
+    from sojourn.show.environment import environment_line
     from sojourn.show.plot import run_pictures
 
     variations = overrides.parse_variations(vary)
-    combinations = overrides.expand(reading.read(path), variations)
+    base = reading.read(path)
+    combinations = overrides.expand(base, variations)
     names = [", ".join(map(str, labels.values())) or path.stem for labels, _ in combinations]
     scenarios = [scenario for _, scenario in combinations]
     options |= {"what": path.name}
@@ -196,7 +201,8 @@ def _simulate(
     runs = [
         Run({run_pictures.CURVE: name}, result) for name, result in zip(names, results, strict=True)
     ]
-    return runs, chosen
+    lines = [environment_line(first), *overrides.environment_lines(base, variations)]
+    return runs, chosen, lines
 
 
 def _samples(
