@@ -343,3 +343,24 @@ def test_unusual_parameters_give_a_warning(
         assert cli.invoke([*command, "wild.toml", "--out", "out"]) == 0
         printed = " ".join(capsys.readouterr().out.split())
         assert printed.count("warning: router: alpha = 1, beta = 0.9 is outside the region") == 1
+
+
+def test_a_warm_up_after_the_last_start_gives_one_warning(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "late.toml").write_text(
+        """
+        time_limit = "20 ms"
+        warm_up = "10 ms"
+        topology = { kind = "link", rate = "1 Gbps", delay = "1 ms" }
+        transport = "dctcp"
+        workload = { kind = "flows", flows = [{ source = 0, target = 1, size = "10 KB" }] }
+        """
+    )
+    line = "warning: warm_up: no flow counts, since all start in the first 10 ms; the last starts"
+    for command in (["run"], ["compare", "--vary", "transport=dctcp,tcp"]):
+        assert cli.invoke([*command, "late.toml", "--out", "out"]) == 0
+        assert " ".join(capsys.readouterr().out.split()).count(line) == 1
+    for fields in ("warm_up=0 s", "workload.flows.0.start=15 ms"):
+        assert cli.invoke(["run", "late.toml", "--set", fields]) == 0
+        assert "warning: warm_up" not in capsys.readouterr().out

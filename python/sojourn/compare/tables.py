@@ -21,6 +21,7 @@ from sojourn.show.result import (
     scenario_warnings,
     too_few_flows,
     trend_warnings,
+    warm_up_warnings,
 )
 from sojourn.show.table import Table
 
@@ -254,6 +255,7 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
         remedy += ", or use --median"
     return [
         *scenario_warnings(run.result for run in runs),
+        *warm_up_warnings(run.result for run in runs),
         *doubt_lines(run.result for run in runs),
         *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),
         *trend_warnings(_seeds_of_schemes(runs)),

@@ -363,6 +363,7 @@ def _notes(result: Result, of_tables: Sequence[str]) -> list[Text]:
         bound = "at least " if met.at_least else ""
         notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of flows with a deadline met it")
     notes += scenario_warnings([result])
+    notes += warm_up_warnings([result])
     notes += doubt_lines([result])
     notes += convergence_warnings_of_run(result)
     notes += trend_warnings([[result]])
@@ -456,6 +457,20 @@ def convergence_warnings(table: pl.DataFrame, labels: Sequence[str], remedy: str
         case = "".join(f"; {text}" for text in [", ".join(where), *count] if text)
         lines.append(f"warning: {words} not converged: {value} ({method}{case}); {remedy}")
     return lines
+
+
+def warm_up_warnings(results: Iterable[Result]) -> list[str]:
+    """Return a warning if all flows of finite size of some run start during the warm-up."""
+    for result in results:
+        flows = result.flows.lazy().filter(pl.col("outcome") != "long_lived")
+        last_s = flows.select(pl.max("start_s")).collect().item()
+        if last_s is not None and last_s < metrics.warm_up_s(result):
+            warm_up = result.summary["scenario"]["warm_up"]
+            return [
+                f"warning: warm_up: no flow counts, since all start in the first {warm_up}; the "
+                f"last starts at {format_time(last_s)}"
+            ]
+    return []
 
 
 def scenario_warnings(results: Iterable[Result]) -> list[str]:
