@@ -34,10 +34,8 @@ LOAD = {"realised load": metrics.realised_load()}
 PERCENTILES = ("p50", "p99")
 """Percentiles of FCTs by default; of slowdowns, the last."""
 
-COUNTS = ("drops", "losses", "marks", "pauses", "timeouts", "retransmits")
-
 COUNTERS = {
-    **{name: metrics.count(name) for name in COUNTS},
+    **{name: metrics.count(name) for name in metrics.COUNTS},
     "utilisation": metrics.of_busiest_link("utilisation"),
     "queue max": metrics.largest_queue(),
 }
@@ -100,7 +98,12 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     has_deadlines = any(run.result.flows["deadline_s"].count() for run in runs)
     has_load = any(run.result.summary["load"] for run in runs)
     buckets = (*buckets, *metrics.class_buckets(run.result for run in runs))
-    tables = []
+    tables: list[pl.DataFrame] = []
+
+    def add(summary: pl.DataFrame, where: Mapping[str, str]) -> None:
+        identity = {name: pl.lit(value) for name, value in where.items()}
+        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+
     for bucket in buckets:
         measured = metrics.measure(
             runs,
@@ -117,31 +120,25 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         summary = metrics.across_seeds(measured, median=median)
         if seeds == 1:
             summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
-        identity = {name: pl.lit(value) for name, value in bucket.where.items()}
-        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+        add(summary, bucket.where)
     counters = metrics.across_seeds(metrics.measure(runs, **COUNTERS), median=median)
-    identity = {name: pl.lit(value) for name, value in metrics.ALL.where.items()}
-    tables.append(counters.with_columns(**identity).select(*varied, *COLUMNS))
+    add(counters, metrics.ALL.where)
     for name in long_lived.classes(run.result for run in runs):
         measured = metrics.measure(
             runs, **{head: metric(name) for head, metric in long_lived.METRICS.items()}
         )
-        summary = metrics.across_seeds(measured, median=median)
-        identity = {"size": pl.lit(metrics.ALL.name), "class": pl.lit(name)}
-        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+        add(metrics.across_seeds(measured, median=median), metrics.ALL.where | {"class": name})
     for group in durations.groups(run.result for run in runs):
         measured = metrics.measure(runs, **group.metrics(percentiles))
         summary = metrics.across_seeds(measured, median=median)
-        identity = {"size": pl.lit(metrics.ALL.name), "class": pl.lit(group.name)}
-        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
+        add(summary, metrics.ALL.where | {"class": group.name})
     for prefix in (FCT_PARTS, SLOWDOWN_PARTS) if account else ():
         parts = breakdown.by_size(runs, buckets, slowdowns=prefix == SLOWDOWN_PARTS)
         if parts.is_empty():
             continue
         if "class" not in parts.columns:
             parts = parts.with_columns(pl.lit(metrics.ALL.name).alias("class"))
-        parts = parts.with_columns(metric=prefix + pl.col("metric"))
-        tables.append(parts.select(*varied, *COLUMNS))
+        add(parts.with_columns(metric=prefix + pl.col("metric")), {})
     return pl.concat(tables, how="vertical_relaxed"), runs
 
 

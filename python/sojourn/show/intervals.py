@@ -4,12 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sojourn.analysis import metrics
 from sojourn.base.units import format_bit_rate, format_count, format_size, format_time
 
-COUNTS = (
-    *("flows", "terminated", "calls"),
-    *("drops", "losses", "marks", "pauses", "timeouts", "retransmits"),
-)
+COUNTS = ("flows", "terminated", "calls", *metrics.COUNTS)
 """Metrics that count flows, calls, packets or events."""
 
 

@@ -21,6 +21,7 @@ from sojourn.analysis.metrics.buckets import (
     within,
 )
 from sojourn.analysis.metrics.measures import (
+    COUNTS,
     Metric,
     NotInABatch,
     across_seeds,
@@ -76,6 +77,7 @@ from sojourn.base.units import parse_time as seconds
 __all__ = [
     "ALL",
     "BUCKETS",
+    "COUNTS",
     "LEAST_FOR_MEAN",
     "LEAST_FOR_MEDIAN",
     "STATISTICS",

@@ -30,6 +30,9 @@ from sojourn.runs.results import Result, Run
 Metric = Callable[[Result], Statistic]
 """Function from a result to one number."""
 
+COUNTS = ("drops", "losses", "marks", "pauses", "timeouts", "retransmits")
+"""Counts of a run that results and comparisons contain."""
+
 
 def fct(statistic: str, bucket: Bucket = ALL, *, few: bool = False) -> Metric:
     """Measure the FCT in seconds: `mean`, `max` or a percentile such as `p99`.
