@@ -9,7 +9,7 @@ import pytest
 
 from sojourn.runs.results import Run
 from sojourn.runs.runner import run_many
-from sojourn.view import page, recording
+from sojourn.view import loading, page
 
 Opener = Callable[..., Any]
 
@@ -79,7 +79,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, Run]:
-    scenarios = {name: recording.recorded(one, []) for name, one in SCENARIOS.items()}
+    scenarios = {name: loading.with_recordings(one, []) for name, one in SCENARIOS.items()}
     plain = {"without breakdown": PLAIN, "ideal": PLAIN | {"model": {"kind": "omniscient"}}}
     results = run_many([*scenarios.values(), *plain.values()])
     names = (*scenarios, *plain)

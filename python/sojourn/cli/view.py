@@ -51,7 +51,7 @@ def view(
     Example: `sojourn view scenario.toml --vary transport=dctcp,swift`
     """
     from sojourn.cli.shared import run_options
-    from sojourn.view import page, recording
+    from sojourn.view import loading, page
 
     largest = _most(most)
     paths = [path] if second is None else [path, second]
@@ -62,7 +62,7 @@ def view(
     checked_directory(file.parent)
     options = run_options(threads, None, memory, fresh) | {"what": path.name}
     with prefix_errors(*paths):
-        runs = recording.load(paths, vary or [], flow or [], options)
+        runs = loading.load(paths, vary or [], flow or [], options)
         file.parent.mkdir(parents=True, exist_ok=True)
         source = [*map(str, paths), *(word for text in vary or [] for word in ("--vary", text))]
         page.write(runs, file, source=shlex.join(source), most=largest)

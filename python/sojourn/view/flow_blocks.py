@@ -179,9 +179,12 @@ def groups(result: Result) -> list[dict[str, Any]]:
     return output
 
 
-def medians(flows: pl.DataFrame) -> dict[str, list[float]]:
-    """Return the median slowdown along size: `size` and `slowdown` of bins with enough flows."""
-    finished = flows.filter(outcome="finished")
+def medians(flows: pl.DataFrame, values: pl.Series) -> dict[str, list[float]]:
+    """Return the median of finished flows' values along size.
+
+    `size` and `value` are those of the bins with enough flows.
+    """
+    finished = flows.with_columns(value=values).filter(outcome="finished")
     width = 1 / MEDIAN_BINS_PER_DECADE
     size_bin = (pl.col("size_bytes").log10() / width).floor()
     line = (
@@ -189,12 +192,12 @@ def medians(flows: pl.DataFrame) -> dict[str, list[float]]:
         .agg(
             pl.len(),
             size=pl.col("size_bytes").log10().mean(),
-            slowdown=pl.col("slowdown").median(),
+            value=pl.col("value").median(),
         )
         .filter(pl.col("len") >= LEAST_FOR_MEDIAN)
         .sort("bin")
     )
-    return {"size": (10 ** line["size"]).to_list(), "slowdown": line["slowdown"].to_list()}
+    return {"size": (10 ** line["size"]).to_list(), "value": line["value"].to_list()}
 
 
 def _value(value: Any) -> float | None:

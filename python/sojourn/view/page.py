@@ -12,7 +12,7 @@ from sojourn.base.units import format_count, format_time, parse_size
 from sojourn.compare import paired_tables
 from sojourn.explain import tables
 from sojourn.runs.results import Run
-from sojourn.view import flow_blocks, network_blocks, pair_blocks, recording, recordings
+from sojourn.view import flow_blocks, loading, network_blocks, pair_blocks, recorded_blocks
 from sojourn.view.flow_blocks import SCHEME
 from sojourn.web import columns, sheet
 
@@ -41,7 +41,7 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
     blocks: dict[str, str] = {}
     rows = [flow_blocks.rows(run.result) for run in runs]
     are_pairs = len(runs) > 1 and pair_blocks.same_flows(runs)
-    medians = [flow_blocks.medians(table) for table in rows]
+    medians = [flow_blocks.medians(table, table["slowdown"]) for table in rows]
     counts = [table.height for table in rows]
     if are_pairs:
         rows = pair_blocks.finished_in_both(rows)
@@ -61,7 +61,9 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
     if len(runs) == 1:
         heads[0]["name"] = _transport(runs[0])
     for index, run in enumerate(runs):
-        flows, made = recordings.blocks(run.result, str(index), recordings.MOST_BYTES // len(runs))
+        flows, made = recorded_blocks.blocks(
+            run.result, str(index), recorded_blocks.MOST_BYTES // len(runs)
+        )
         heads[index] |= {"recorded": flows}
         blocks |= made
     head = {
@@ -69,6 +71,7 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
         "source": source,
         "sentence": _sentence(runs),
         "parts": flow_blocks.parts(),
+        "shareSteps": flow_blocks.SHARE_STEPS,
         "runs": heads,
         "pairs": pairs,
         "network": _network(runs, heads, blocks),
@@ -134,7 +137,7 @@ def _run(run: Run) -> dict[str, Any]:
         "name": str(run.labels[SCHEME]),
         "counts": _counts(run),
         "hasBreakdown": breakdown.are_kept(result),
-        "refusal": "" if breakdown.are_kept(result) else recording.refusal(scenario),
+        "refusal": "" if breakdown.are_kept(result) else loading.refusal(scenario),
         "hasPackets": not breakdown.is_ideal(result),
         "payload": parse_size(scenario["packet"]["payload"]) if "packet" in scenario else 0,
         "groups": flow_blocks.groups(result),

@@ -245,10 +245,9 @@ function groupOf(head, table, cloud, rows, run) {
     finished: mean(slowdown),
     ...(run.hasBreakdown && count
       ? {
-          parts: head.parts.map((/** @type {any} */ part) => {
-            const shares = table.columns[part.name];
-            return shares ? mean((row) => (slowdown(row) * shares[row]) / 1000) : 0;
-          }),
+          parts: head.parts.map((/** @type {any} */ part) =>
+            mean((row) => slowdown(row) * shareOf(head, table, part.name, row)),
+          ),
         }
       : {}),
   };

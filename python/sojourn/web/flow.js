@@ -173,7 +173,7 @@ function addBar(parent, head, table, index, flow, prefix) {
   const row = table.columns.flow.indexOf(flow);
   if (row < 0) return;
   const parts = head.parts
-    .map((/** @type {any} */ part) => ({ ...part, value: (table.columns[part.name]?.[row] ?? 0) / 1000 }))
+    .map((/** @type {any} */ part) => ({ ...part, value: shareOf(head, table, part.name, row) }))
     .filter((/** @type {any} */ part) => part.value > 0);
   const texts = largestParts(head, table, row, parts.length);
   if (parts.length) {

@@ -146,6 +146,16 @@ const weightsOf = (run, table) =>
   );
 
 /**
+ * Returns a part of a flow's completion time as a share; 0 of a part that no flow has.
+ * @param {any} head
+ * @param {Table} table
+ * @param {string} part
+ * @param {number} row
+ * @returns {number}
+ */
+const shareOf = (head, table, part, row) => (table.columns[part]?.[row] ?? 0) / head.shareSteps;
+
+/**
  * Returns the largest parts of a flow's completion time in words.
  * @param {any} head
  * @param {Table} table
@@ -154,7 +164,7 @@ const weightsOf = (run, table) =>
  */
 function largestParts(head, table, row, most) {
   const parts = head.parts
-    .map((/** @type {any} */ part) => ({ ...part, share: (table.columns[part.name]?.[row] ?? 0) / 1000 }))
+    .map((/** @type {any} */ part) => ({ ...part, share: shareOf(head, table, part.name, row) }))
     .filter((/** @type {any} */ part) => part.share >= 0.005);
   parts.sort((/** @type {any} */ one, /** @type {any} */ two) => two.share - one.share);
   return parts
@@ -168,7 +178,7 @@ function largestParts(head, table, row, most) {
  * @param {any} head
  * @param {Cloud} cloud
  * @param {string} colours what colours mean
- * @param {{size: number[], slowdown: number[]}} medians
+ * @param {{size: number[], value: number[]}} medians
  */
 function addFlows(parent, head, cloud, colours, medians) {
   const [run] = head.runs;
@@ -225,7 +235,7 @@ function addFlows(parent, head, cloud, colours, medians) {
         drawGrids,
         drawCloud,
         ruleLayer({ y: cloud.up.rule, colour: "--ink", dash: [5, 4] }),
-        ...haloed({ x: medians.size, y: medians.slowdown }),
+        ...haloed({ x: medians.size, y: medians.value }),
         pointsLayer({ ...ofRows(ringed), colour: "--ink", hollow: true, size: 4, width: 1 }),
         pointsLayer({
           ...ofRows(open),

@@ -45,14 +45,15 @@ function ratioCloud(head, [one, two]) {
 
 /**
  * Returns how much a part of a flow changed, in seconds.
+ * @param {any} head
  * @param {Table[]} tables
- * @param {string} name
+ * @param {string} part
  * @param {number} row
  */
-function changeOf([one, two], name, row) {
-  const share = (/** @type {Table} */ table) =>
-    ((table.columns[name]?.[row] ?? 0) / 1000) * table.columns.fct_s[row];
-  return share(two) - share(one);
+function changeOf(head, [one, two], part, row) {
+  const time = (/** @type {Table} */ table) =>
+    shareOf(head, table, part, row) * table.columns.fct_s[row];
+  return time(two) - time(one);
 }
 
 /**
@@ -64,7 +65,7 @@ function changeOf([one, two], name, row) {
 function largestChanges(head, tables, row, most) {
   const changes = head.parts.map((/** @type {any} */ part) => ({
     label: part.label,
-    by: changeOf(tables, part.name, row),
+    by: changeOf(head, tables, part.name, row),
   }));
   const total = tables[1].columns.fct_s[row] - tables[0].columns.fct_s[row];
   return changes
@@ -189,7 +190,7 @@ function changeGroup(head, tables, cloud, rows) {
     flows: Math.round(sum(() => 1)),
     ratio: sum((row) => after[row]) / base,
     parts: head.parts.map(
-      (/** @type {any} */ part) => sum((row) => changeOf(tables, part.name, row)) / base,
+      (/** @type {any} */ part) => sum((row) => changeOf(head, tables, part.name, row)) / base,
     ),
   };
 }

@@ -10,7 +10,7 @@ from sojourn.base.errors import FileError
 from sojourn.runs.results import SUMMARY, Result, Run, flow_table
 from sojourn.runs.runner import run_many
 from sojourn.scenario import encoding, overrides, reading
-from sojourn.view import recordings
+from sojourn.view import recorded_blocks
 from sojourn.view.flow_blocks import SCHEME
 
 MOST_RUNS = 2
@@ -28,7 +28,7 @@ def load(
     """Return one run or two, with the label `scheme`.
 
     A folder of `sojourn run --out` is read; if it lacks the recordings of `flows`, its scenario is
-    run again. A scenario file is run as `recorded` returns it, or read from the cache.
+    run again. A scenario file is run as `with_recordings` returns it, or read from the cache.
     `options` are those of `run_many`.
     """
     variations = overrides.parse_variations(vary)
@@ -40,7 +40,7 @@ def load(
     count = len(named) + len(paths) - len(files)
     if count > MOST_RUNS:
         raise ScenarioError(f"the page shows one run or two, not {count}; choose two values")
-    named = [(name, recorded(scenario, flows)) for name, scenario in named]
+    named = [(name, with_recordings(scenario, flows)) for name, scenario in named]
     results = iter(run_many([scenario for _, scenario in named], **options) if named else [])
     runs: list[tuple[str, Result]] = []
     pairs = iter(scenarios)
@@ -63,7 +63,7 @@ def _scenarios(path: Path, variations: Mapping[str, Any]) -> list[tuple[str, dic
     ]
 
 
-def recorded(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[str, Any]:
+def with_recordings(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[str, Any]:
     """Return a scenario with FCT breakdown and recordings, among them those of `flows`.
 
     Of few flows all are candidates, and the first long-lived ones are recorded. A scenario that
@@ -114,7 +114,7 @@ def _read(folder: Path, flows: Sequence[int], options: Mapping[str, Any]) -> Res
             f"{folder}: expected a folder that `sojourn run --out` wrote, or a scenario file"
         )
     result = Result.read(folder)
-    missing = set(flows) - {entry["flow"] for entry in recordings.recorded(result)}
+    missing = set(flows) - {entry["flow"] for entry in recorded_blocks.recorded(result)}
     if not missing:
         return result
     unknown = sorted(missing - set(result.flows["flow"]))
@@ -125,5 +125,5 @@ def _read(folder: Path, flows: Sequence[int], options: Mapping[str, Any]) -> Res
             f"{folder}: lacks the recording of flow {min(missing)}, and was written by another "
             "version of Sojourn, whose run cannot be repeated; run the scenario again"
         )
-    (again,) = run_many([recorded(result.summary["scenario"], flows)], **options)
+    (again,) = run_many([with_recordings(result.summary["scenario"], flows)], **options)
     return again

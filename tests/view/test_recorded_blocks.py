@@ -7,7 +7,7 @@ import pytest
 
 from sojourn.runs.results import Result
 from sojourn.runs.runner import run_many
-from sojourn.view import network_blocks, recording, recordings
+from sojourn.view import loading, network_blocks, recorded_blocks
 
 LOSSY: dict[str, Any] = {
     "account": True,
@@ -33,12 +33,14 @@ def test_thinned_packets_keep_losses_and_copies(result: Result) -> None:
     special = (pl.col("copy") > 1) | pl.col("lost_ps").is_not_null()
     flow = result.packets.filter(special)["flow"].mode()[0]
     packets = result.packets.filter(flow=flow)
-    thin = recordings.thinned(packets, 40)
+    thin = recorded_blocks.thinned(packets, 40)
     assert thin.filter(special).equals(packets.filter(special))
     assert thin.filter(~special).height <= 40
-    few = recordings.thinned(packets, 1)
-    assert 1 < few.filter(special).height <= recordings.MOST_LOST < packets.filter(special).height
-    assert recordings.thinned(packets, packets.height).equals(packets)
+    few = recorded_blocks.thinned(packets, 1)
+    assert (
+        1 < few.filter(special).height <= recorded_blocks.MOST_LOST < packets.filter(special).height
+    )
+    assert recorded_blocks.thinned(packets, packets.height).equals(packets)
 
 
 def test_thinned_packets_keep_a_share_of_each_kind() -> None:
@@ -50,33 +52,33 @@ def test_thinned_packets_keep_a_share_of_each_kind() -> None:
         }
     )
     for most in (500, 250, 100):
-        counts = dict(recordings.thinned(alternating, most)["kind"].value_counts().iter_rows())
+        counts = dict(recorded_blocks.thinned(alternating, most)["kind"].value_counts().iter_rows())
         assert counts["syn"] == 1
         assert counts["data"] == counts["ack"]
         assert most / 3 < counts["data"] <= most / 2
 
 
 def test_pieces_of_a_flow_add_up_to_its_completion_time(result: Result) -> None:
-    heads, blocks = recordings.blocks(result, "0", recordings.MOST_BYTES)
+    heads, blocks = recorded_blocks.blocks(result, "0", recorded_blocks.MOST_BYTES)
     assert 3 in [head["flow"] for head in heads]
     for head in heads:
-        pieces = recordings.piece_rows(result, head["flow"])
+        pieces = recorded_blocks.piece_rows(result, head["flow"])
         assert pieces["lasts"].sum() == pytest.approx(head["fct_s"] * 1e9, abs=pieces.height)
         assert f"packets0-{head['flow']}" in blocks
-    small = recordings.blocks(result, "0", 20_000)[1]
+    small = recorded_blocks.blocks(result, "0", 20_000)[1]
     assert sum(map(len, small.values())) < sum(map(len, blocks.values()))
 
 
 def test_gauges_keep_their_values_in_whole_units(result: Result) -> None:
     flow = result.gauges["flow"][0]
     gauges = result.gauges.filter(flow=flow)
-    rows = recordings.gauge_rows(gauges, 0, 10_000)
+    rows = recorded_blocks.gauge_rows(gauges, 0, 10_000)
     assert rows.height == gauges.height
     for gauge, scale in {"window_bytes": 1, "smoothed_rtt_s": 1e9}.items():
         values = rows.filter(gauge=gauge)["value"].to_numpy()
         expected = gauges.filter(gauge=gauge)["value"].to_numpy() * scale
         assert values == pytest.approx(expected, abs=0.5)
-    few = recordings.gauge_rows(gauges, 0, 5)
+    few = recorded_blocks.gauge_rows(gauges, 0, 5)
     assert few.group_by("gauge").len().filter(pl.col("len") > 5).is_empty()
     # The last value holds until the end of the flow.
     last = pl.col("value").last()
@@ -112,16 +114,16 @@ def test_the_last_bin_ends_with_the_run() -> None:
 
 def test_of_few_flows_all_and_the_long_lived_are_recorded() -> None:
     few = {**LOSSY, "record": {"flows": [1]}, "workload": {"kind": "long_lived", "flows": 2}}
-    record = recording.recorded(few, [])["record"]
+    record = loading.with_recordings(few, [])["record"]
     assert record == {"flows": [1, 0], "share": 1.0}
-    assert recording.recorded({**few, "record": {"share": 0.5}}, [])["record"]["share"] == 0.5
+    assert loading.with_recordings({**few, "record": {"share": 0.5}}, [])["record"]["share"] == 0.5
     many = {**LOSSY, "workload": LOSSY["workload"] | {"flows": 200}}
-    assert recording.recorded(many, [7])["record"] == {"flows": [3, 7]}
+    assert loading.with_recordings(many, [7])["record"] == {"flows": [3, 7]}
 
 
 def test_an_external_stack_is_run_without_a_breakdown() -> None:
     scenario = {**LOSSY, "transport": "quic"}
     del scenario["account"], scenario["record"]
-    assert recording.recorded(scenario, []) == scenario
-    assert "external stack" in recording.refusal(scenario)
-    assert not recording.refusal(LOSSY)
+    assert loading.with_recordings(scenario, []) == scenario
+    assert "external stack" in loading.refusal(scenario)
+    assert not loading.refusal(LOSSY)
