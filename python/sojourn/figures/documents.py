@@ -21,7 +21,7 @@ from sojourn.figures.discovery import discover
 from sojourn.figures.figure import SEEDS, ClaimResult, Figure, PublishedPair
 from sojourn.figures.recorded import FigureRecord
 from sojourn.scenario.encoding import parts
-from sojourn.scenario.reading import read
+from sojourn.scenario.reading import kind_of, read
 
 EXAMPLES = "python/sojourn/examples"
 """Folder of the examples in a checkout; links on the web cannot follow symbolic links."""
@@ -86,7 +86,7 @@ def component_names(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in scenario.items():
         if key == "routing":
             # It names a choice of hosts or a load balancer of switches.
-            yield "load_balancer", value["kind"] if isinstance(value, Mapping) else value
+            yield "load_balancer", kind_of(value)
         if isinstance(value, str):
             yield key, value
         elif key == "parts":

@@ -18,7 +18,7 @@ from sojourn.scenario.fidelity import (
     SAMPLE,
     Fidelity,
 )
-from sojourn.scenario.reading import Scenario
+from sojourn.scenario.reading import Scenario, kind_of
 
 NAMING_LINKS = ("samples", "record")
 """Fields of a scenario that may name links."""
@@ -35,9 +35,8 @@ class Samples:
         self._scenario = scenario
         self._whole = {name: value for name, value in scenario.items() if name != FIELD}
         if (model := self._whole.get("model", "packet")) != "packet":
-            kind = model["kind"] if isinstance(model, Mapping) else model
             raise ScenarioError(
-                f"{FIELD}: {fidelity.kind} is for packets, not for the ideal {kind}; "
+                f"{FIELD}: {fidelity.kind} is for packets, not for the ideal {kind_of(model)}; "
                 "leave `fidelity` out"
             )
         self.fidelity = fidelity
@@ -160,10 +159,9 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
                 f"`{FLOWS}` predicts one by one; run the scenario with packets"
             )
     if sprays(routing := complete["routing"]):
-        kind = routing["kind"] if isinstance(routing, Mapping) else routing
         raise ScenarioError(
-            f"routing: under `{FLOWS}` a flow has one path, and {kind} sprays its packets; "
-            f"use the fidelity `{SAMPLE}`"
+            f"routing: under `{FLOWS}` a flow has one path, and {kind_of(routing)} sprays its "
+            f"packets; use the fidelity `{SAMPLE}`"
         )
 
 

@@ -18,6 +18,7 @@ from sojourn.scenario.reading import (
     Scenario,
     ScenarioLike,
     as_scenario,
+    kind_of,
     shortened,
 )
 
@@ -269,7 +270,7 @@ def dropped_parameters(
         component = fields.value_at(scenario, path)
         if not (isinstance(component, Mapping) and len(component) > 1 and "kind" in component):
             continue
-        kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in varied]
+        kinds = [kind_of(value) for value in varied]
         unchanged = (None, "none", component["kind"])
         names = [str(kind) for kind in dict.fromkeys(kinds) if kind not in unchanged]
         if names:

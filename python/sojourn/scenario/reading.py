@@ -52,6 +52,11 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     return with_files(parse(path), path.parent)
 
 
+def kind_of(component: Any) -> Any:
+    """Return the kind of a component: a table with its parameters, or the kind alone."""
+    return component.get("kind") if isinstance(component, Mapping) else component
+
+
 def parse(path: Path) -> Scenario:
     """Return the content of a TOML file, with the names of files."""
     try:

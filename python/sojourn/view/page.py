@@ -1,6 +1,6 @@
 """Page of one run or two as one HTML file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from sojourn.base.units import format_count, format_time, parse_size
 from sojourn.compare import paired_tables
 from sojourn.explain import tables
 from sojourn.runs.results import Run
+from sojourn.scenario.reading import kind_of
 from sojourn.view import flow_blocks, loading, network_blocks, pair_blocks, recorded_blocks
 from sojourn.view.flow_blocks import SCHEME
 from sojourn.web import columns, sheet
@@ -114,7 +115,7 @@ def _transport(run: Run) -> str:
     scenario = run.result.summary["scenario"]
     model = scenario["model"]
     part = scenario["transport"] if model == "packet" else model
-    return str(part["kind"] if isinstance(part, Mapping) else part)
+    return str(kind_of(part))
 
 
 def _samples(
