@@ -1,7 +1,7 @@
 """Encoding of scenarios for the core: JSON and, separately, the texts of files."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sojourn import _core
@@ -86,27 +86,31 @@ def encode(scenario: ScenarioLike) -> tuple[str, list[str]]:
     """
     texts: dict[str, int] = {}
 
-    def replace(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            if value.keys() == {"name", "text"} and isinstance(value["text"], str):
-                return {**value, "text": texts.setdefault(value["text"], len(texts))}
-            return {key: replace(inner) for key, inner in value.items()}
-        return [replace(inner) for inner in value] if isinstance(value, list | tuple) else value
+    def index(text: Any) -> Any:
+        return texts.setdefault(text, len(texts)) if isinstance(text, str) else text
 
-    return as_json(replace(with_files(scenario))), list(texts)
+    return as_json(_with_texts(with_files(scenario), index)), list(texts)
 
 
 def with_texts(scenario: Mapping[str, Any], texts: Sequence[str]) -> Scenario:
     """Return a scenario of the core with the texts of files in place of their indices."""
+    replaced: Scenario = _with_texts(
+        scenario, lambda index: texts[index] if isinstance(index, int) else index
+    )
+    return replaced
 
-    def replace(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            if value.keys() == {"name", "text"} and isinstance(value["text"], int):
-                return {**value, "text": texts[value["text"]]}
-            return {key: replace(inner) for key, inner in value.items()}
-        return [replace(inner) for inner in value] if isinstance(value, list) else value
 
-    return {key: replace(inner) for key, inner in scenario.items()}
+def _with_texts(value: Any, replace: Callable[[Any], Any]) -> Any:
+    """Return a value in which `replace` has replaced the texts of files."""
+    if isinstance(value, Mapping):
+        is_file = value.keys() == {"name", "text"}
+        return {
+            key: replace(inner) if is_file and key == "text" else _with_texts(inner, replace)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_with_texts(inner, replace) for inner in value]
+    return value
 
 
 def as_json(scenario: Mapping[str, Any]) -> str:
