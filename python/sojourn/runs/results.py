@@ -473,6 +473,14 @@ def _empty_table(name: str) -> pl.DataFrame:
     return pl.DataFrame(schema=EMPTY_SCHEMAS[name])
 
 
+SENT_PACKET: dict[str, Any] = {
+    **{"flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
+    **dict.fromkeys(("from", "to"), pl.UInt32),
+    **{"bytes": pl.UInt16, "copy": pl.UInt16, "because": pl.String},
+    **{"ecn": pl.Boolean, "marked": pl.Boolean, "sent_ps": pl.UInt64},
+}
+"""Columns of a packet at its sender, which packets and hops have."""
+
 EMPTY_SCHEMAS: dict[str, Any] = {
     SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
     LINKS: {
@@ -488,11 +496,8 @@ EMPTY_SCHEMAS: dict[str, Any] = {
     ),
     CHAIN: {"flow": pl.UInt64, "reason": pl.String, "begins_ps": pl.UInt64},
     PACKETS: {
-        **{"flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
-        **dict.fromkeys(("from", "to"), pl.UInt32),
-        **{"bytes": pl.UInt16, "copy": pl.UInt16, "because": pl.String},
-        **dict.fromkeys(("ecn", "marked"), pl.Boolean),
-        **dict.fromkeys(("sent_ps", "arrived_ps", "lost_ps"), pl.UInt64),
+        **SENT_PACKET,
+        **dict.fromkeys(("arrived_ps", "lost_ps"), pl.UInt64),
         **dict.fromkeys(("lost_at", "lost_why"), pl.String),
     },
     GAUGES: {"flow": pl.UInt64, "time_ps": pl.UInt64, "gauge": pl.String, "value": pl.Float64},
@@ -503,11 +508,9 @@ EMPTY_SCHEMAS: dict[str, Any] = {
         "paused_ps": pl.UInt64,
     },
     HOPS: {
-        **{"link": pl.String, "flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
-        **dict.fromkeys(("from", "to"), pl.UInt32),
-        **{"bytes": pl.UInt16, "copy": pl.UInt16, "because": pl.String},
-        **dict.fromkeys(("ecn", "marked"), pl.Boolean),
-        **dict.fromkeys(("sent_ps", "came_ps", "starts_ps", "queue_bytes"), pl.UInt64),
+        "link": pl.String,
+        **SENT_PACKET,
+        **dict.fromkeys(("came_ps", "starts_ps", "queue_bytes"), pl.UInt64),
         "dropped": pl.Boolean,
     },
 }
