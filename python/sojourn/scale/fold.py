@@ -368,8 +368,7 @@ class _Folding:
                 "would have such a host; leave `target` out"
             )
         shares = self._shares_of(complete["shares"])
-        events = complete["events"] != "none" and complete["events"] * self._share < 1
-        if events:
+        if complete["events"] != "none" and complete["events"] * self._share < 1:
             raise ScenarioError(
                 f"{field}.events: the fold would have less than one event; keep more hosts"
             )
