@@ -54,16 +54,10 @@ def draw(table: pl.DataFrame, labels: Sequence[str], show: Any, stem: Path) -> N
     with plot.canvas(len(kinds), 1, size, salt="calls") as (picture, axes):
         panels = np.atleast_1d(axes)
         panels[0].get_gridspec().set_height_ratios(counts)
-        entries: dict[str, Any] = {}
         for panel, schemes in zip(panels, kinds, strict=True):
             _steps(panel, schemes, labels, show)
             panel.set_title(f"{schemes[0]['kind'][0]} calls: mean latency", fontsize=10, loc="left")
-            handles, names = panel.get_legend_handles_labels()
-            entries |= dict(zip(names, handles, strict=True))
-        names = [name for name in (*LABELS.values(), SERVER) if name in entries]
-        handles = [entries[name] for name in names]
-        style: dict[str, Any] = {"fontsize": 9, "frameon": False}
-        picture.legend(handles, names, loc="outside right center", **style)
+        plot.side_legend(picture, panels, (*LABELS.values(), SERVER))
         plot.save(picture, stem)
 
 

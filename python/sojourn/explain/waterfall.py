@@ -92,19 +92,13 @@ def draw(chains: Sequence[Chain], stem: Path) -> None:
     size = (2.5 + 5.5 * len(chains), 4.8)
     with plot.canvas(1, len(chains), size, salt="waterfall") as (picture, axes):
         panels = np.atleast_1d(axes)
-        entries: dict[str, Any] = {}
         for panel, chain in zip(panels, chains, strict=True):
             _waterfall(panel, chain, PER_UNIT[unit])
             panel.set_xlim(0, 1.02 * longest_s * PER_UNIT[unit])
             panel.set_title(textwrap.fill(chain.title, TITLE_CHARACTERS), fontsize=10)
             panel.set_xlabel(plot.with_unit("time since the flow's start", unit))
-            handles, names = panel.get_legend_handles_labels()
-            entries |= dict(zip(names, handles, strict=True))
         panels[0].set_ylabel("intervals of the causal chain")
-        names = [name for name in (*LABELS.values(), LOST, IDEAL) if name in entries]
-        handles = [entries[name] for name in names]
-        style: dict[str, Any] = {"fontsize": 9, "frameon": False}
-        picture.legend(handles, names, loc="outside right center", **style)
+        plot.side_legend(picture, panels, (*LABELS.values(), LOST, IDEAL))
         plot.save(picture, stem)
 
 

@@ -46,6 +46,7 @@ from sojourn.show.plot.frame import (
     one_legend,
     same_scale,
     save,
+    side_legend,
     unit_of_time,
     with_unit,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "same_scale",
     "save",
     "series",
+    "side_legend",
     "topology",
     "tradeoff",
     "unit_of_time",

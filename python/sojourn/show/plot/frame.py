@@ -3,7 +3,7 @@
 import contextlib
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,17 @@ def legend(axes: Axes, columns: int = 4) -> None:
             columnspacing=1.2,
             handletextpad=0.5,
         )
+
+
+def side_legend(picture: Canvas, panels: Iterable[Axes], order: Iterable[str]) -> None:
+    """Draw one legend of several panels on their right; `order` is that of possible entries."""
+    entries: dict[str, Any] = {}
+    for panel in panels:
+        handles, labels = panel.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    names = [name for name in order if name in entries]
+    handles = [entries[name] for name in names]
+    picture.legend(handles, names, loc="outside right center", fontsize=9, frameon=False)
 
 
 def fitted(
