@@ -10,7 +10,7 @@ import polars as pl
 
 from sojourn.analysis import breakdown, jobs, metrics
 from sojourn.analysis.breakdown import LABELS, NEAR_IDEAL, PARTS, TOTAL
-from sojourn.base import files
+from sojourn.base import files, units
 from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
 from sojourn.runs.results import Result, Run
@@ -113,7 +113,7 @@ def _main_location(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> st
     """Return the location of most of a part, if the part is queueing, else an empty string."""
     shares: dict[str, float] = {}
     for column, share in breakdown.places(runs, part, bucket).items():
-        location = column.removesuffix("_ps").rpartition("_")[2]
+        location = _location(column)
         shares[location] = shares.get(location, 0.0) + share
     location = max(shares, key=lambda name: shares[name], default="")
     return f", {shares[location]:.0%} of it {LOCATIONS[location]}" if location in LOCATIONS else ""
@@ -137,18 +137,15 @@ def job_sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
             name = f"{scheme}: {job['job']}" if scheme else job["job"]
             line = f"{name} takes {format_time(job['duration_s'])}, {job['ratio']:.2f} of its bound"
             if excess[part] > 0:
+                length = units.count(path.height, "flow")
                 line += (
-                    f"; its critical path of {_flows(path.height)} waited most for {LABELS[part]} "
+                    f"; its critical path of {length} waited most for {LABELS[part]} "
                     f"({format_time(excess[part])}, {PARTS[part]}), flow {worst['flow']} of step "
                     f"{worst['step']:.0f} from host {worst['source']} to {worst['target']} for "
                     f"{format_time(worst[part])}{_place_of_wait(run.result, worst['flow'], part)}"
                 )
             lines.append(line)
     return lines
-
-
-def _flows(count: int) -> str:
-    return "1 flow" if count == 1 else f"{count:,} flows"
 
 
 def _place_of_wait(result: Result, flow: int, part: str) -> str:
@@ -159,7 +156,7 @@ def _place_of_wait(result: Result, flow: int, part: str) -> str:
     columns = [name for name in breakdown.columns_of(result.account) if row[name]]
     columns = [name for name in columns if breakdown.part_of(name) == part]
     largest = max(columns, key=lambda name: row[name], default="")
-    location = largest.removesuffix("_ps").rpartition("_")[2]
+    location = _location(largest)
     return f", {LOCATIONS[location]}" if location in LOCATIONS else ""
 
 
@@ -255,6 +252,11 @@ def flow_table(result: Result, number: int) -> Table:
             rows.append([REASONS[reason], _place(place), f"{time_s:.9f} s", f"{share:.1%}"])
     title = f"flow {number}: FCT {row['fct_ps'] / 1e12:.12f} s, {row['rounds']} window-limited RTTs"
     return Table(title, ["reason", "place", "time", "share"], rows)
+
+
+def _location(column: str) -> str:
+    """Return the last word of a breakdown column, such as `there`."""
+    return column.removesuffix("_ps").rpartition("_")[2]
 
 
 def _place(name: str) -> str:
