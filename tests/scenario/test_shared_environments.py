@@ -76,8 +76,8 @@ def test_a_comparison_states_its_environment_and_how_schemes_differ() -> None:
     alike = AUTOMATIC | {"reliability": {"recovery": "selective_repeat"}}
     table, runs = comparison.compare(alike, {"transport": ["dctcp", "pfabric"]})
     notes = tables.comparison_notes(table, runs, median=False)
-    (line,) = [note for note in notes if note.startswith("environment: ")]
-    assert line.startswith("environment: lossy_datacentre: packets of 1.448 KB + 52 B")
+    (line,) = [note for note in notes if note.startswith("environment ")]
+    assert line.startswith("environment of dctcp: lossy_datacentre: packets of 1.448 KB + 52 B")
     (line,) = [
         note
         for note in notes

@@ -114,7 +114,7 @@ def _all_flows(
     from sojourn.explain import rpc_plot
     from sojourn.explain import tables as page
     from sojourn.show import console, intervals, parts
-    from sojourn.show.environment import difference_lines, environment_line
+    from sojourn.show.environment import difference_lines, environment_line, environment_lines
     from sojourn.show.fidelity import fidelity_lines
 
     table, calls = breakdown.by_size(runs), breakdown.by_call(runs)
@@ -142,9 +142,11 @@ def _all_flows(
         console.show(parts.breakdown_tables(table, labels, show))
         console.show(parts.breakdown_tables(differences, labels, show, "difference, "))
         console.show_lines([page.intervals_note(table, differences)])
-    differ = difference_lines(runs, labels[0]) if labels else []
     results = [run.result for run in runs]
-    console.show_lines([*fidelity_lines(results), environment_line(results[0]), *differ])
+    lines = [environment_line(results[0])]
+    if labels:
+        lines = [*environment_lines(runs, labels[0]), *difference_lines(runs, labels[0])]
+    console.show_lines([*fidelity_lines(results), *lines])
     return written
 
 

@@ -10,7 +10,7 @@ from sojourn.analysis.convergence import P99S
 from sojourn.compare import comparison
 from sojourn.compare.paired_tables import marked
 from sojourn.runs.results import Result, Run
-from sojourn.show.environment import difference_lines, environment_line
+from sojourn.show.environment import difference_lines, environment_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import COUNTS, format_value
 from sojourn.show.result import (
@@ -218,14 +218,15 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     """Return notes on a comparison's statistics and environment."""
     slowdown = "; slowdown: FCT over ideal FCT, at line rate over the idle path"
     has_fcts, has_long_lived = bool(_parts(table)), bool(long_lived_tables(table))
+    by = comparison.labels(table)[0]
     return [
         _statistic(table, median) + (slowdown if has_fcts else ""),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
         *([JOBS_BOUND] if durations.DURATION in table["metric"] else []),
         *([LATENCY_NOTE] if durations.CALLS in table["metric"] else []),
         *fidelity_lines(run.result for run in runs),
-        environment_line(runs[0].result),
-        *difference_lines(runs, comparison.labels(table)[0]),
+        *environment_lines(runs, by),
+        *difference_lines(runs, by),
         *_few_flows_note(table),
     ]
 

@@ -14,6 +14,12 @@ from sojourn.scenario.overrides import SCHEME
 LAW = "transport"
 """Field of the control law; its table `reliability` belongs to the environment."""
 
+ENVIRONMENT = "environment"
+"""Field of the environment."""
+
+OF_ENVIRONMENT = ("packet.", "host.", "switch.", "reliability.", "queue.", "routing")
+"""Beginnings of the fields that an environment sets."""
+
 SHOWN_DIFFERENCES = 8
 """Most differences that a line lists."""
 
@@ -117,37 +123,91 @@ def _acks(reliability: Mapping[str, Any]) -> str:
     return f"ACKs delayed by up to {reliability['delayed_ack']}"
 
 
+def environment_lines(runs: Iterable[Run], by: str) -> list[str]:
+    """Return a line for each environment of the runs, which are named by their label `by`.
+
+    Queues and loss recovery of runs in one environment may differ: the line is that of the first.
+    """
+    runs = list(runs)
+    first: dict[str, Run] = {}
+    for run in runs:
+        first.setdefault(str(run.result.summary["scenario"]["environment"]), run)
+    texts = {environment_line(run.result) for run in runs}
+    if len(texts) == 1:
+        return list(texts)
+    prefix = "environment"
+    return [
+        f"{prefix} of {_name(by, run.labels[by])}"
+        + environment_line(run.result).removeprefix(prefix)
+        for run in first.values()
+    ]
+
+
 def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     """Return a line on how schemes differ apart from congestion control.
 
-    Schemes are the values of the label `by`.
+    Schemes are the values of the label `by`. Fields that follow from the environment are omitted if
+    environments differ.
     """
-    scenarios = {run.labels[by]: run.result.summary for run in runs}
+    scenarios = {_name(by, run.labels[by]): run.result.summary for run in runs}
     are_named = by == SCHEME
-    if len(scenarios) < 2 or not (are_named or by.startswith(LAW)):
+    if len(scenarios) < 2:
         return []
     fields = {
         name: dict([*_environment(summary), *(_experiment(summary) if are_named else ())])
         for name, summary in scenarios.items()
     }
     paths = list(dict.fromkeys(path for table in fields.values() for path in table))
+    environments = {name: str(table[ENVIRONMENT]) for name, table in fields.items()}
     lines = []
     for path in paths:
-        values = {name: table.get(path) for name, table in fields.items()}
-        if len({json.dumps(value) for value in values.values()}) > 1:
-            each = (f"{name} {_word(value)}" for name, value in values.items() if value is not None)
-            lines.append(f"{path} ({', '.join(each)})")
+        values = {name: _value(table, path) for name, table in fields.items()}
+        texts = {name: json.dumps(value) for name, value in values.items()}
+        is_varied = path == by or f".{path}".endswith(f".{by}")
+        if len(set(texts.values())) < 2 or is_varied or _follows(path, texts, environments):
+            continue
+        each = (f"{name} {_word(value)}" for name, value in values.items() if value is not None)
+        lines.append(f"{path} ({', '.join(each)})")
+    # A table stands for its fields.
+    lines = [line for line in lines if not any(_is_inside(line, other) for other in lines)]
+    is_law = are_named or by.startswith(LAW)
     if not lines:
-        return ["the schemes differ only in congestion control and its parameters"]
+        same = "the schemes differ only in congestion control and its parameters"
+        return [same] if is_law else []
     more = f"; {len(lines) - SHOWN_DIFFERENCES} more" if len(lines) > SHOWN_DIFFERENCES else ""
     shown = ", ".join(lines[:SHOWN_DIFFERENCES])
-    return [f"apart from congestion control, schemes differ in {shown}{more}"]
+    subject = "apart from congestion control, schemes" if is_law else "runs also"
+    return [f"{subject} differ in {shown}{more}"]
+
+
+def _name(by: str, value: Any) -> str:
+    """Return the name of a scheme: a string as it is, a number with the name of its label."""
+    return value if isinstance(value, str) else f"{by}={value}"
+
+
+def _value(fields: Mapping[str, Any], path: str) -> Any:
+    """Return the value of a field; `given` if it is a table, `None` if it is missing."""
+    if path in fields or not any(name.startswith(f"{path}.") for name in fields):
+        return fields.get(path)
+    return "given"
+
+
+def _follows(path: str, texts: Mapping[str, str], environments: Mapping[str, str]) -> bool:
+    """Return true if a field of the environment has one value in each of several environments."""
+    pairs = {(environments[name], text) for name, text in texts.items()}
+    names = set(environments.values())
+    return path.startswith(OF_ENVIRONMENT) and 1 < len(names) == len(pairs)
+
+
+def _is_inside(line: str, other: str) -> bool:
+    path, table = (text.partition(" (")[0] for text in (line, other))
+    return path.startswith(f"{table}.")
 
 
 def _environment(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a run's environment with their paths."""
     scenario = summary["scenario"]
-    for name in ("environment", "packet", "host", "switch", "routing"):
+    for name in (ENVIRONMENT, "packet", "host", "switch", "routing"):
         yield from _leaves(scenario[name], name)
     yield from _leaves(_reliability(scenario[LAW]), "reliability")
     if queues := summary.get("queues"):

@@ -1,0 +1,57 @@
+"""Notes on the environments of a comparison."""
+
+from typing import Any
+
+from sojourn.compare import comparison, tables
+
+BASE: dict[str, Any] = {
+    "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "10 Gbps"},
+    "transport": "dctcp",
+    "workload": {
+        "kind": "poisson",
+        "load": 0.3,
+        "flows": 20,
+        "sizes": {"kind": "fixed", "size": "20 KB"},
+    },
+}
+
+
+def notes(variations: dict[str, Any], **changes: Any) -> list[str]:
+    table, runs = comparison.compare(BASE | changes, variations)
+    return tables.comparison_notes(table, runs, median=False)
+
+
+def test_every_environment_has_a_line() -> None:
+    lines = notes({"environment": ["internet", "lossless_datacentre"]})
+    lines = [line for line in lines if line.startswith("environment")]
+    assert [line.partition(": packets")[0] for line in lines] == [
+        "environment of internet: internet",
+        "environment of lossless_datacentre: lossless_datacentre",
+    ]
+    assert "with pause frames" in lines[1]
+
+
+def test_differences_name_the_environment_without_the_fields_that_follow() -> None:
+    schemes = {
+        "a": {"transport": "dctcp"},
+        "b": {"transport": "dctcp", "environment": "lossless_datacentre"},
+    }
+    (line,) = [line for line in notes({}, schemes=schemes) if "differ in" in line]
+    assert line.endswith("differ in environment (a lossy_datacentre, b lossless_datacentre)"), line
+
+
+def test_differences_name_a_table_that_a_scheme_lacks() -> None:
+    environment = "lossless_datacentre"
+    schemes = {
+        "a": {"environment": environment, "switch": {"pause": "none"}},
+        "b": {"environment": environment},
+    }
+    (line,) = [line for line in notes({}, schemes=schemes) if "differ in" in line]
+    assert "switch.pause (a none, b given)" in line, line
+
+
+def test_runs_of_any_label_state_their_differences() -> None:
+    lines = notes({"topology.rate": ["10 Gbps", "100 Gbps"]}, environment="internet")
+    (line,) = [line for line in lines if "differ in" in line]
+    assert line.startswith("runs also differ in "), line
+    assert not any("differ" in line for line in notes({"load": [0.2, 0.3]}))
