@@ -113,7 +113,7 @@ def test_several_scenarios_are_schemes(capsys: pytest.CaptureFixture[str]) -> No
     assert cli.invoke(["compare", "a.toml", "c.toml"]) == 0
     printed = capsys.readouterr().out
     assert "schemes differ in workload.load (a 0.5, c 0.2)" in printed
-    assert "note: some flows are not the same under all schemes" in printed
+    assert "note: some flows of c differ from those of a (other workloads)" in printed
     assert cli.invoke(["compare", "a.toml", "a.toml"]) == 2
     assert capsys.readouterr().err == "sojourn: a.toml: is given twice\n"
 

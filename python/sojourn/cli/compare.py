@@ -147,7 +147,7 @@ def compare(
     if all_tables:
         console.show([*tables.comparison_tables(table), *paired_tables.tables(paired)])
     lines = [
-        *paired_tables.notes(paired, by),
+        *paired_tables.notes(paired, by, runs),
         *([f"{BY_FLOW}: geometric mean of ratios"] if all_tables else []),
         *tables.comparison_notes(table, runs, median=median),
         *([] if all_tables else ["`--tables` prints a table for each size, class and ratio"]),

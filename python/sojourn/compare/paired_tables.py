@@ -1,6 +1,7 @@
 """Tables, sentences and warnings of paired ratios."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from sojourn.analysis.breakdown import LABELS, TOTAL
 from sojourn.analysis.durations import DURATION, LATENCY_MEAN
 from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
 from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT, TIMES
+from sojourn.runs.results import Run
 from sojourn.show.table import Table
 
 MAX_UNFINISHED = 0.01
@@ -23,6 +25,10 @@ LEAST_CHANGE = 0.02
 
 MARK = "*"
 """Mark of ratios that unfinished flows may change."""
+
+CALLS = "flows that start after others"
+
+HEADERS = "packet headers of another environment change the flows that a load offers"
 
 MAX_SENTENCES = 20
 """Largest number of sentences that a comparison prints."""
@@ -211,13 +217,14 @@ def _bounds(row: dict[str, Any]) -> str:
     return f" ({low} to {high}{note})"
 
 
-def notes(table: pl.DataFrame, by: str) -> list[str]:
-    """Return notes on the ratios."""
+def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
+    """Return notes on the ratios; with the runs, they name the reason why flows differ."""
     if table.is_empty():
         return []
-    has_fcts = "FCT mean" in table["metric"]
+    bounds = table.filter(pl.col("metric").is_in(list(METRICS)))["low"]
+    by_batches = "95 % confidence by ten batches of the run's flows"
     methods = {
-        1: "95 % confidence by ten batches of the run's flows" if has_fcts else "one seed each",
+        1: by_batches if bounds.is_finite().any() else "one seed each",
         2: f"two seeds: too few for an interval (least: {LEAST_FOR_MEAN})",
     }
     method = methods.get(max(table["seeds"].to_list()), "95 % confidence over seeds")
@@ -227,11 +234,29 @@ def notes(table: pl.DataFrame, by: str) -> list[str]:
     if any(map(may_change_ratio, ratios.to_dicts())):
         lines.append(f"{MARK}: without unfinished flows, which may change the ratio")
     if not table["same_flows"].all():
+        others = table.filter(~pl.col("same_flows"))[by].unique(maintain_order=True).to_list()
+        names = ", ".join(scheme_name(by, other) for other in others)
+        causes = _causes(runs, by, table["against"][0], others) or (CALLS,)
         lines.append(
-            "note: some flows are not the same under all schemes (calls, loads, other workloads); "
+            f"note: some flows of {names} differ from those of {baseline} ({'; '.join(causes)}): "
             "these schemes are paired by seed, not flow by flow"
         )
     return lines
+
+
+def _causes(runs: Sequence[Run], by: str, against: Any, others: Sequence[Any]) -> tuple[str, ...]:
+    """Return the reasons for which the flows of `others` are not those of `against`."""
+    scenarios = {str(run.labels[by]): run.result.summary["scenario"] for run in runs}
+    if not scenarios:
+        return (CALLS, "other loads", "other workloads")
+    baseline = scenarios[str(against)]
+    compared = [scenarios[str(other)] for other in others]
+    causes = {
+        "other workloads": any(each["workload"] != baseline["workload"] for each in compared),
+        "other networks": any(each["topology"] != baseline["topology"] for each in compared),
+        HEADERS: any(each["packet"] != baseline["packet"] for each in compared),
+    }
+    return tuple(cause for cause, applies in causes.items() if applies)
 
 
 def warnings(table: pl.DataFrame, by: str) -> list[str]:
