@@ -218,19 +218,19 @@ RPC = {"kind": "rpc", "request": SIZES, "response": SIZES}
     [
         ({"kind": "star"}, POISSON, 64, "topology.kind: star does not fold"),
         (CLOS, {"kind": "permutation"}, 64, "workload.kind: permutation does not fold"),
-        (CLOS, POISSON, 8, "at least 64 hosts"),
+        (CLOS, POISSON, 8, "hosts: 8: too few; .* and twice the senders of an incast: here 64"),
         (
             CLOS,
             {"kind": "incast", "fan_in": 60, "size": "20 KB", "interval": "1 ms"},
             64,
-            "at least 120 hosts",
+            "too few; .*: here 120",
         ),
         (
             # 245 hosts keep four racks of 50.
             {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 50},
             {"kind": "incast", "fan_in": 120, "size": "20 KB", "interval": "1 ms"},
             245,
-            "at least 240 hosts: .*; not 200, the whole racks of equal pods within 245",
+            "hosts: 245, in whole racks of equal pods 200: too few; .*: here 240",
         ),
         (
             CLOS,

@@ -160,7 +160,7 @@ def trace(
 
 def fold(
     path: ScenarioFile,
-    hosts: Annotated[int, typer.Option(min=2, help="Hosts to keep, about.")] = 256,
+    hosts: Annotated[int, typer.Option(help="Hosts to keep, about; at least 64.")] = 256,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file to write.")] = None,
 ) -> None:
     """Write a small scenario that stands for a large one.

@@ -155,11 +155,12 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
 def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
     """Raise an error if the part is smaller than the smallest fold."""
     least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
-    if (kept := min(hosts, part.hosts)) < min(least, whole.hosts):
-        racks = "" if kept == hosts else f", the whole racks of equal pods within {hosts}"
+    least = min(least, whole.hosts)
+    if (kept := min(hosts, part.hosts)) < least:
+        racks = "" if kept == hosts else f", in whole racks of equal pods {kept}"
         raise ScenarioError(
-            f"hosts: a fold has at least {min(least, whole.hosts)} hosts: {LEAST_HOSTS}, "
-            f"{LEAST_RACKS} racks, and twice the senders of an incast; not {kept}{racks}"
+            f"hosts: {hosts}{racks}: too few; a fold needs the largest of {LEAST_HOSTS} hosts, "
+            f"{LEAST_RACKS} racks and twice the senders of an incast: here {least}"
         )
 
 
