@@ -63,7 +63,6 @@ __version__ = VERSION
 calls = rpc
 looks = style
 pairs = paired
-said = finding
 steady = long_lived
 theory = closed_forms
 traces = rate_traces
