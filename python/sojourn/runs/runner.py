@@ -95,6 +95,8 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
             memory limit, and if the runs exceed the limit while they run.
 
     """
+    if isinstance(scenarios, str | os.PathLike | Mapping):
+        raise ScenarioError("scenarios: expected a list of scenarios; `run` runs one")
     names = [f"scenarios[{number}]" for number in range(len(scenarios))]
     return _run_named(
         names, scenarios, cache, threads=threads, cluster=cluster, memory=memory, what=what
