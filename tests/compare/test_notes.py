@@ -1,9 +1,12 @@
 """Notes on the ratios of a comparison."""
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 import sojourn
-from sojourn.compare import paired_tables
+from sojourn.compare import comparison, paired_tables, tables
 
 BASE: dict[str, Any] = {
     "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "10 Gbps"},
@@ -37,3 +40,33 @@ def test_batches_are_named_only_with_an_interval() -> None:
     first, *others = notes({"transport": ["dctcp", "swift"]})
     assert first.endswith("by ten batches of the run's flows")
     assert not others
+
+
+def test_the_first_variation_with_several_values_has_the_baseline() -> None:
+    variations: dict[str, Any] = {"transport": ["dctcp"], "load": [0.2, 0.3]}
+    compared = sojourn.comparison(BASE, variations)
+    assert compared.by == "load"
+    assert compared.pairs["against"].unique().to_list() == [0.2]
+    assert comparison.first_labels(BASE, variations) == [0.2, 0.3]
+    (sentence,) = compared.sentences
+    assert sentence.startswith("transport=dctcp: load=0.3's flows up to 100 KB take ")
+    (table,) = tables.summary_tables(compared.table, compared.pairs)
+    assert table.rows[0][-1] == "baseline"
+
+
+def test_a_comparison_reads_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'topology = "dumbbell"\ntransport = "dctcp"\ntime_limit = "1 ms"\n'
+        'workload = { kind = "long_lived", flows = 1, size = "20 KB" }\n',
+        encoding="utf-8",
+    )
+    assert len(sojourn.comparison(file, {"seed": [1, 2]}).runs) == 2
+    with pytest.raises(sojourn.ScenarioError, match="scenarios: expected a list of scenarios"):
+        sojourn.run_many(str(file))
+
+
+def test_a_narrow_table_keeps_the_ratio() -> None:
+    compared = sojourn.comparison(BASE, {"transport": ["dctcp", "swift"]})
+    (table,) = tables.summary_tables(compared.table, compared.pairs)
+    assert table.optional[-2:] == ["FCT p99", "ratio"]

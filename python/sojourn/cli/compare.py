@@ -55,7 +55,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="SCHEME",
-            help="Baseline: a scheme, or a value of the first --vary (default: the first).",
+            help="Baseline: a scheme, or a value of the first --vary with several values "
+            "(default: the first).",
         ),
     ] = None,
     plot: Annotated[
@@ -128,7 +129,7 @@ def compare(
         )
         drawn = _measured(measures, runs, median)
     labels = comparison.labels(table)
-    by = labels[0]
+    by = comparison.scheme_label(runs)
     paired = ratios(runs, by=by, against=against)
     differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
     # Files are written first: a pipe that closes early, as of `head`, ends the output.

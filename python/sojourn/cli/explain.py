@@ -111,6 +111,7 @@ def _all_flows(
 
     from sojourn.analysis import breakdown
     from sojourn.base import units
+    from sojourn.compare.comparison import scheme_label
     from sojourn.explain import rpc_plot
     from sojourn.explain import tables as page
     from sojourn.show import console, intervals, parts
@@ -121,7 +122,8 @@ def _all_flows(
     if table.is_empty():
         raise ScenarioError("no flow has finished, so that no completion time can be broken down")
     labels = [name for name in runs[0].labels if name != "seed"]
-    differences = breakdown.differences(runs, labels[0]) if labels else pl.DataFrame()
+    by = scheme_label(runs) if labels else ""
+    differences = breakdown.differences(runs, by) if labels else pl.DataFrame()
     last = _prepare(out, flows_alone)
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)
@@ -134,7 +136,7 @@ def _all_flows(
     console.show(page.call_tables(calls, labels, intervals.format_duration))
     if not differences.is_empty():
         scope = ", on the same flows" if differences["same_flows"].all() else ""
-        title = f"difference from {runs[0].labels[labels[0]]}{scope}"
+        title = f"difference from {runs[0].labels[by]}{scope}"
         console.show(parts.breakdown_summary(differences, labels, units.format_time, title))
     console.show(page.slowest(runs, labels))
     if all_tables:
@@ -145,7 +147,7 @@ def _all_flows(
     results = [run.result for run in runs]
     lines = [environment_line(results[0])]
     if labels:
-        lines = [*environment_lines(runs, labels[0]), *difference_lines(runs, labels[0])]
+        lines = [*environment_lines(runs, by), *difference_lines(runs, by)]
     console.show_lines([*fidelity_lines(results), *lines])
     return written
 

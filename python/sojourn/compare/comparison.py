@@ -143,11 +143,23 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
 
 
 def first_labels(base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """Return the names of the schemes: those of the table `schemes`, or of the first variation."""
-    names: list[Any] = scheme_names(base)
-    return names or [
-        label for values in list(variations.values())[:1] for label in labels_of(values)
-    ]
+    """Return the names of the schemes: those of the table `schemes`, or of the first variation.
+
+    A table or a variation of one value precedes the schemes only if all have one value.
+    """
+    names = [scheme_names(base), *map(labels_of, variations.values())]
+    candidates = [each for each in names if each]
+    return next((each for each in candidates if len(each) > 1), [*candidates, []][0])
+
+
+def scheme_label(runs: Sequence[Run]) -> str:
+    """Return the label of the schemes: the first with several values, else the first."""
+    names = [name for name in runs[0].labels if name != "seed"]
+    return next((name for name in names if _differs(runs, name)), names[0])
+
+
+def _differs(runs: Sequence[Run], name: str) -> bool:
+    return any(str(run.labels[name]) != str(runs[0].labels[name]) for run in runs)
 
 
 def without_parts(table: pl.DataFrame) -> pl.DataFrame:

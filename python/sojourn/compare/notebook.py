@@ -14,10 +14,11 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import paired
 from sojourn.base.messages import unknown_option
 from sojourn.compare import paired_plot, paired_tables, plot
-from sojourn.compare.comparison import compare
+from sojourn.compare.comparison import compare, scheme_label
 from sojourn.compare.tables import main_tables
 from sojourn.runs.results import Run
 from sojourn.runs.runner import run_many
+from sojourn.scenario.reading import ScenarioLike, as_scenario
 from sojourn.show.console import text_table
 from sojourn.show.notebook import as_html, as_svg
 
@@ -35,8 +36,8 @@ class Comparison:
 
     @property
     def by(self) -> str:
-        """The label of the schemes: `scheme`, or the first variation."""
-        return str(next(iter(self.runs[0].labels)))
+        """The label of the schemes: `scheme`, or the first variation of several values."""
+        return scheme_label(self.runs)
 
     @cached_property
     def pairs(self) -> pl.DataFrame:
@@ -62,7 +63,7 @@ class Comparison:
 
 
 def comparison(
-    base: Mapping[str, Any],
+    base: ScenarioLike,
     variations: Mapping[str, Sequence[Any]] | None = None,
     *,
     against: Any = None,
@@ -70,6 +71,7 @@ def comparison(
 ) -> Comparison:
     """Run every combination of the variations, and compare the values of the first variation.
 
+    `base` is a scenario as `read` returns it, or the path of a scenario file.
     The schemes of a table `schemes` in the scenario come first.
     `against` is the baseline, by default the first value. The options are those of
     `compare.compare` and `run_many`: `seeds`, `median`, `cache`, `threads`, `cluster`, `memory`.
@@ -83,5 +85,5 @@ def comparison(
     allowed = [each.name for each in itertools.chain(*takers) if each.kind == named]
     if message := unknown_option(options, [*allowed, "against"]):
         raise ScenarioError(message)
-    table, runs = compare(base, variations, **options)
+    table, runs = compare(as_scenario(base), variations, **options)
     return Comparison(table, runs, against)

@@ -84,7 +84,7 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
     ]
     slowdowns = [name for name in reversed(names) if name.startswith("slowdown")]
     percentiles = [name for name in names if name.startswith("FCT p")]
-    optional = [*empty, *slowdowns, "flows", *percentiles[:-1], "ratio", *percentiles[-1:]]
+    optional = [*empty, *slowdowns, "flows", *percentiles, "ratio"]
     return [Table(SUMMARY_TITLE, columns, rows, labels=1 + len(labels), optional=optional)]
 
 
@@ -137,10 +137,10 @@ def _ratio_cell(
     row: Mapping[str, Any], labels: Sequence[str], ratios: Mapping[tuple[str, ...], dict[str, Any]]
 ) -> str:
     """Return the ratio of the group of a row to the baseline."""
-    if str(row[labels[0]]) == str(next(iter(ratios.values()))["against"]):
-        return "baseline"
-    ratio = ratios.get(_key(row, labels))
-    return marked(ratio) if ratio else "-"
+    if ratio := ratios.get(_key(row, labels)):
+        return marked(ratio)
+    against = str(next(iter(ratios.values()))["against"])
+    return "baseline" if against in {str(row[label]) for label in labels} else "-"
 
 
 def counter_tables(table: pl.DataFrame) -> list[Table]:
@@ -218,7 +218,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     """Return notes on a comparison's statistics and environment."""
     slowdown = "; slowdown: FCT over ideal FCT, at line rate over the idle path"
     has_fcts, has_long_lived = bool(_parts(table)), bool(long_lived_tables(table))
-    by = comparison.labels(table)[0]
+    by = comparison.scheme_label(runs)
     return [
         _statistic(table, median) + (slowdown if has_fcts else ""),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
