@@ -161,6 +161,7 @@ def trace(
 def fold(
     path: ScenarioFile,
     hosts: Annotated[int, typer.Option(help="Hosts to keep, about; at least 64.")] = 256,
+    scheme: Scheme = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file to write.")] = None,
 ) -> None:
     """Write a small scenario that stands for a large one.
@@ -172,7 +173,7 @@ def fold(
     """
     from sojourn.base import files
     from sojourn.scale.fold import fold as fold_scenario
-    from sojourn.scenario import reading, writing
+    from sojourn.scenario import overrides, reading, writing
     from sojourn.scenario.fidelity import FIELD
 
     with prefix_errors(path):
@@ -180,6 +181,7 @@ def fold(
         inputs = list(reading.files_of(scenario, path.parent))
         if out is not None and inputs and out.parent.resolve() != path.parent.resolve():
             raise ScenarioError(f"--out {out}: must be in the folder of the files: {path.parent}")
+        scenario = overrides.choose_scheme(scenario, scheme)
         folded = fold_scenario(scenario, hosts)
         parts = {name: folded.scenario[name] for name in ("topology", "workload")}
         old = writing.texts(scenario)

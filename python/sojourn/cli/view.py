@@ -25,6 +25,12 @@ def view(
         list[str] | None,
         typer.Option(metavar="NAME=A,B", help="Compare two values of a parameter."),
     ] = None,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Scheme of the scenario's table `schemes`; may be given twice."
+        ),
+    ] = None,
     flow: Annotated[
         list[int] | None,
         typer.Option(min=0, help="Flow to record packet by packet; may be repeated."),
@@ -62,9 +68,10 @@ def view(
     checked_directory(file.parent)
     options = run_options(threads, None, memory, fresh) | {"what": path.name}
     with prefix_errors(*paths):
-        runs = loading.load(paths, vary or [], flow or [], options)
+        runs = loading.load(paths, vary or [], flow or [], options, scheme or [])
         file.parent.mkdir(parents=True, exist_ok=True)
         source = [*map(str, paths), *(word for text in vary or [] for word in ("--vary", text))]
+        source += [word for name in scheme or [] for word in ("--scheme", name)]
         page.write(runs, file, source=shlex.join(source), most=largest)
     print(f"written to {file}")
     if not no_open and _has_display():

@@ -23,25 +23,35 @@ MOST_LISTED, MOST_LONG_LIVED = 10_000, 8
 
 
 def load(
-    paths: Sequence[Path], vary: Sequence[str], flows: Sequence[int], options: Mapping[str, Any]
+    paths: Sequence[Path],
+    vary: Sequence[str],
+    flows: Sequence[int],
+    options: Mapping[str, Any],
+    schemes: Sequence[str] = (),
 ) -> list[Run]:
     """Return one run or two, with the label `scheme`.
 
     A folder of `sojourn run --out` is read; if it lacks the recordings of `flows`, its scenario is
     run again. A scenario file is run as `with_recordings` returns it, or read from the cache.
-    `options` are those of `run_many`.
+    `schemes` are those of a scenario file that are run, by default all. `options` are those of
+    `run_many`.
     """
     variations = overrides.parse_variations(vary)
     if variations and (len(paths) > 1 or paths[0].is_dir()):
         raise ScenarioError("--vary: needs one scenario file")
     files = [path for path in paths if not path.is_dir()]
-    scenarios = [_scenarios(path, variations) for path in files]
+    if schemes and not files:
+        raise ScenarioError("--scheme: needs a scenario file")
+    scenarios = [_scenarios(path, variations, schemes) for path in files]
     named = [pair for pairs in scenarios for pair in pairs]
     count = len(named) + len(paths) - len(files)
     if count > MOST_RUNS:
-        raise ScenarioError(f"the page shows one run or two, not {count}; choose two values")
+        raise ScenarioError(f"the page shows one run or two, not {count}; {_remedy(variations)}")
     named = [(name, with_recordings(scenario, flows)) for name, scenario in named]
-    results = iter(run_many([scenario for _, scenario in named], **options) if named else [])
+    done = run_many([scenario for _, scenario in named], **options) if named else []
+    for path, result in zip(_paths_of(files, scenarios), done, strict=True):
+        _check_flows(path, flows, result)
+    results = iter(done)
     runs: list[tuple[str, Result]] = []
     pairs = iter(scenarios)
     for path in paths:
@@ -55,9 +65,36 @@ def load(
     return [Run({SCHEME: name}, result) for name, (_, result) in zip(names, runs, strict=True)]
 
 
-def _scenarios(path: Path, variations: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the scenarios of a file with their names."""
-    pairs = overrides.expand(reading.read(path), variations)
+def _remedy(variations: Mapping[str, Any]) -> str:
+    """Return the option that selects two of several runs."""
+    return "choose two values" if variations else "choose two with --scheme NAME"
+
+
+def _paths_of(files: Sequence[Path], scenarios: Sequence[Sequence[Any]]) -> list[Path]:
+    """Return the file of each scenario."""
+    return [path for path, pairs in zip(files, scenarios, strict=True) for _ in pairs]
+
+
+def _check_flows(path: Path, flows: Sequence[int], result: Result) -> None:
+    """Raise an error for a flow that a run does not have."""
+    found = {entry["flow"] for entry in recorded_blocks.recorded(result)} | set(result.flows["flow"])
+    for flow in flows:
+        if flow not in found:
+            raise FileError(f"--flow {flow}: no such flow in {path}")
+
+
+def _scenarios(
+    path: Path, variations: Mapping[str, Any], schemes: Sequence[str]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the scenarios of a file with their names; of a table `schemes` those in `schemes`."""
+    scenario = reading.read(path)
+    for name in schemes:
+        overrides.choose_scheme(scenario, name)
+    pairs = [
+        (labels, expanded)
+        for labels, expanded in overrides.expand(scenario, variations)
+        if not schemes or labels[overrides.SCHEME] in schemes
+    ]
     return [
         (", ".join(map(str, labels.values())) or path.stem, scenario) for labels, scenario in pairs
     ]
