@@ -51,6 +51,8 @@ def export(
         raise ScenarioError("--at: needs --pcap FILE")
     if qlog is not None and flow is None:
         raise ScenarioError("--qlog: needs --flow N, one recorded flow")
+    if flow is not None and pcap is None and qlog is None:
+        raise ScenarioError("--flow: needs --qlog FILE or --pcap FILE; Perfetto has all flows")
     with prefix_errors(path):
         if not (path / SUMMARY).exists():
             raise ScenarioError("expected a folder that `sojourn run --out` wrote")
