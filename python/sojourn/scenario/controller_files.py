@@ -77,6 +77,8 @@ def as_transport(
         table = {**values, **table, **origin, "kind": KIND}
     elif is_name(kind):
         table |= {"kind": KIND, "controller": kind}
+    elif isinstance(kind, str) and kind.endswith(".py"):
+        raise ScenarioError(f"{field}: a controller is FILE:CLASS, such as gentle.py:Gentle")
     if table.get("kind") != KIND:
         return value
     if is_name(table.get("controller")):
