@@ -100,7 +100,7 @@ class Result:
         Reasons: `handshake`; `window` (congestion window); `rate` (pacing); `turn` (NIC wait);
         `recovery_gap` (loss recovery after duplicate ACKs or SACK); `recovery_timeout` (loss
         recovery after a timeout); `flight` (of the packet that completed the flow); `connection`
-        (earlier flows of the same persistent connection).
+        (earlier flows of the same persistent connection); `credit` (of the receiving host).
 
         Places: `propagation`; `transmission`; queueing while a port transmits packets of the same
         flow (`queue_own`), of other flows (`queue_others`), or control packets (`queue_control`);
@@ -168,6 +168,17 @@ class Result:
     def threads(self) -> int:
         """Number of threads of the run."""
         return int(self.summary.get("engine", {}).get("threads", 1))
+
+    def __repr__(self) -> str:
+        """Return the name, the number of flows, the simulated time and the mean slowdown."""
+        name = self.summary.get("scenario", {}).get("name") or "unnamed"
+        slowdown = self.flows["slowdown"].mean()
+        parts = [
+            f"{self.flows.height:,} flows",
+            f"{self.summary.get('simulated_s', 0):.4g} s simulated",
+            *([f"mean slowdown {slowdown:.3g}"] if isinstance(slowdown, float) else []),
+        ]
+        return f"<Result {name!r}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         # By name: the layer `show` lies above this one, and importing it takes a second.
