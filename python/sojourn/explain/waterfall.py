@@ -60,18 +60,36 @@ def table(chain: Chain, show: Callable[[float], str]) -> Table:
         reason, duration_s = REASONS[interval["reason"]], interval["lasts_s"]
         if interval["reason"] == "window":
             rounds += 1
-            reason += f" ({rounds})"
+            reason += f", RTT {rounds}"
         present = [part for part in PARTS if interval[part] > 0]
         largest = sorted(present, key=lambda part: -interval[part])[:3]
-        parts = ", ".join(f"{LABELS[part]} {interval[part] / duration_s:.0%}" for part in largest)
-        rows.append([show(interval["begins_s"]), reason, show(duration_s), parts])
+        parts = ", ".join(
+            f"{LABELS[part]} {100 * interval[part] / duration_s:.0f} %" for part in largest
+        )
+        rows.append([_begin(interval["begins_s"], chain.fct_s), reason, show(duration_s), parts])
     omitted = len(rows) - MAX_ROWS
     if omitted > 0:
         half = MAX_ROWS // 2
-        rows[half:-half] = [["…", f"{omitted} more", "", ""]]
+        rows[half:-half] = [_summary(chain.pieces[half:-half], show)]
     times = f"FCT {show(chain.fct_s)}, ideal FCT {show(chain.ideal_s)}"
     columns = ["begin", "reason", "duration", "largest parts"]
     return Table(f"{chain.title}: {times}", columns, rows)
+
+
+def _begin(begins_s: float, fct_s: float) -> str:
+    """Return the begin of an interval in the unit of the FCT, with digits that distinguish it."""
+    unit = plot.unit_of_time(fct_s)
+    digits = {"s": 6, "ms": 3}.get(unit, 1)
+    return f"{begins_s * PER_UNIT[unit]:.{digits}f} {unit}".replace("us", "\N{MICRO SIGN}s")
+
+
+def _summary(pieces: pl.DataFrame, show: Callable[[float], str]) -> list[str]:
+    """Return the row that stands for omitted intervals: their number, duration and parts."""
+    duration_s = float(pieces["lasts_s"].sum())
+    sums = {part: float(pieces[part].sum()) for part in PARTS}
+    largest = sorted(filter(sums.__getitem__, PARTS), key=lambda part: -sums[part])[:3]
+    parts = ", ".join(f"{LABELS[part]} {100 * sums[part] / duration_s:.0f} %" for part in largest)
+    return ["…", f"{pieces.height:,} more", show(duration_s), parts]
 
 
 def write(chains: Sequence[Chain], out: Path) -> list[str]:
