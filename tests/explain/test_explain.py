@@ -112,8 +112,8 @@ def test_rows_of_a_class_equal_rows_of_the_size_of_its_flows(
 def test_sentences_about_classes_equal_sentences_about_sizes(classes: list[sojourn.Run]) -> None:
     lines = tables.sentences(classes, ["transport"])
     assert len(lines) == 8, "two schemes, two sizes, two classes"
-    assert lines[2] == lines[1].replace("100 KB to 10 MB", "of class backup")
-    assert lines[3] == lines[0].replace("≤ 100 KB", "of class query")
+    assert lines[2] == lines[1].replace("of 100 KB to 10 MB", "of class backup")
+    assert lines[3] == lines[0].replace("up to 100 KB", "of class query")
     # Classes do not change the sentence of a comparison about all flows.
     paired = pairs.ratios(classes, by="transport", buckets=[metrics.ALL])
     paired = paired.with_columns(low=2.0, high=3.0)
@@ -173,7 +173,7 @@ def test_the_sentence_names_the_largest_part_of_the_excess(breakdowns: list[sojo
     assert len(lines) == 4, "two schemes, two sizes"
     mean = metrics.measure(breakdowns, slowdown=metrics.slowdown("mean", metrics.BUCKETS[1]))
     dctcp = metrics.at(metrics.across_seeds(mean), transport="dctcp", metric="slowdown")
-    assert lines[0].startswith(f"dctcp: flows ≤ 100 KB have a mean slowdown of {dctcp:#.3g}; ")
+    assert lines[0].startswith(f"dctcp: flows up to 100 KB have a mean slowdown of {dctcp:#.3g}; ")
     assert "of the excess is cross-traffic queueing (" in lines[0]
     assert lines[0].endswith("% of it in switches of the forward path")
 
@@ -246,7 +246,7 @@ def test_a_chain_contains_the_reasons_of_waits_in_order_of_time() -> None:
     assert reasons[0] == "handshake"
     assert reasons[-1] == "last packet"
     assert reasons.count("loss recovery after timeout") >= 1
-    assert f"congestion window ({flow['rounds']})" in reasons
+    assert f"congestion window, RTT {flow['rounds']}" in reasons
 
 
 def test_a_table_omits_the_middle_of_a_long_chain_and_adjacent_equal_reasons_merge() -> None:
@@ -260,7 +260,13 @@ def test_a_table_omits_the_middle_of_a_long_chain_and_adjacent_equal_reasons_mer
     (chain,) = of_runs([sojourn.Run({"seed": 1}, result)], 0)
     rows = waterfall.table(chain, units.format_time).rows
     assert len(rows) == waterfall.MAX_ROWS + 1
-    assert rows[waterfall.MAX_ROWS // 2][1] == f"{chain.pieces.height - waterfall.MAX_ROWS} more"
+    begin, number, duration, parts = rows[waterfall.MAX_ROWS // 2]
+    omitted = chain.pieces.height - waterfall.MAX_ROWS
+    assert (begin, number) == ("…", f"{omitted:,} more")
+    assert duration.endswith(" ms")
+    assert parts.startswith("congestion window ")
+    begins = [row[0] for row in rows]
+    assert len(set(begins)) == len(begins), "begins are distinct"
     paced = sojourn.run(
         BREAKDOWN | {"workload": workload, "account_flows": [0], "transport": "constant_rate"}
     )
@@ -355,8 +361,8 @@ def test_explain_compares_ideals_and_transports(
     vary = ["--vary", "model=packet,processor_sharing,alone", "--out", "out"]
     assert cli.invoke(["explain", "one.toml", *vary]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "100% of the excess is sharing (waits while the ideal serves other flows)" in printed
-    assert "alone: flows ≤ 100 KB have a mean slowdown of 1.00" in printed
+    assert "100 % of the excess is sharing (waits while the ideal serves other flows)" in printed
+    assert "alone: flows up to 100 KB have a mean slowdown of 1.00" in printed
     assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
     assert "is sharing" in capsys.readouterr().out
     text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')
@@ -437,7 +443,7 @@ def test_explain_begins_with_its_conclusion_and_names_candidates_for_chains(
     assert cli.invoke(["explain", "one.toml", *vary, "--seeds", "2"]) == 0
     printed = capsys.readouterr().out
     lines = printed.splitlines()
-    assert lines[0].startswith("dctcp: flows ≤ 100 KB have a mean slowdown of ")
+    assert lines[0].startswith("dctcp: flows up to 100 KB have a mean slowdown of ")
     assert lines.count("mean FCT by cause") == 1
     assert "cross-traffic queueing: queueing in ports behind packets of other flows" in lines
     title = "flows with the largest excess over the ideal FCT (seed 1)"

@@ -12,6 +12,7 @@ from sojourn.analysis.durations import DURATION, LATENCY_MEAN
 from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
 from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT, TIMES
 from sojourn.runs.results import Run
+from sojourn.show.intervals import flows_of_size
 from sojourn.show.table import Table
 
 MAX_UNFINISHED = 0.01
@@ -196,11 +197,7 @@ def _flows(row: dict[str, Any]) -> str:
     size = row["size"]
     if row["class"] != ALL.name:
         return f"flows of class {row['class']}"
-    if size.startswith("≤ "):
-        return f"flows up to {size[2:]}"
-    if size.startswith("> "):
-        return f"flows above {size[2:]}"
-    return "flows" if size == ALL.name else f"flows of {size}"
+    return "flows" if size == ALL.name else flows_of_size(size)
 
 
 def scheme_name(by: str, value: Any) -> str:

@@ -15,6 +15,7 @@ from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot, style
+from sojourn.show.intervals import flows_of_size, format_ratio
 from sojourn.show.parts import CALLS, GROUP_COLUMNS, breakdown_tables, stack
 from sojourn.show.table import Table
 
@@ -74,10 +75,10 @@ def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
         same = [run for run in runs if all(str(run.labels[k]) == v for k, v in case.items())]
         scheme = ", ".join(case.values())
         prefix = f"{scheme}: " if scheme else ""
-        name = f"of class {bucket.name}" if bucket.of_class else bucket.name
-        slowdown = f"{values[TOTAL]:#.3g}".rstrip(".")
+        flows = f"flows of class {bucket.name}" if bucket.of_class else flows_of_size(bucket.name)
+        slowdown = format_ratio(values[TOTAL])
         cause = _main_cause(values, same, bucket)
-        lines.append(f"{prefix}flows {name} have a mean slowdown of {slowdown}{cause}")
+        lines.append(f"{prefix}{flows} have a mean slowdown of {slowdown}{cause}")
     return lines
 
 
@@ -105,7 +106,7 @@ def _main_cause(values: Mapping[str, float], runs: Sequence[Run], bucket: metric
         return f", {NEAR}"
     largest = max(PARTS, key=lambda name: values[name])
     share = values[largest] / (slowdown - 1)
-    cause = f"; {share:.0%} of the excess is {LABELS[largest]} ({PARTS[largest]})"
+    cause = f"; {100 * share:.0f} % of the excess is {LABELS[largest]} ({PARTS[largest]})"
     return cause + _main_location(runs, largest, bucket)
 
 
@@ -116,7 +117,11 @@ def _main_location(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> st
         location = _location(column)
         shares[location] = shares.get(location, 0.0) + share
     location = max(shares, key=lambda name: shares[name], default="")
-    return f", {shares[location]:.0%} of it {LOCATIONS[location]}" if location in LOCATIONS else ""
+    return (
+        f", {100 * shares[location]:.0f} % of it {LOCATIONS[location]}"
+        if location in LOCATIONS
+        else ""
+    )
 
 
 def job_sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
@@ -183,7 +188,7 @@ def call_sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
         values = {(row["leg"], row["metric"]): row["value"] for row in group.to_dicts()}
         latency = values[breakdown.CALL, TOTAL]
         legs = {leg: values[leg, TOTAL] / latency for leg in breakdown.LEGS}
-        leg_shares = ", ".join(f"{share:.0%} the {leg}" for leg, share in legs.items())
+        leg_shares = ", ".join(f"{100 * share:.0f} % the {leg}" for leg, share in legs.items())
         scheme = ", ".join(str(group[label][0]) for label in labels)
         lines.append(
             f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {leg_shares}; "
@@ -201,7 +206,7 @@ def _cause_of_calls(values: Mapping[tuple[str, str], float]) -> str:
     leg, part = max(((leg, part) for leg in legs for part in PARTS), key=values.__getitem__)
     share = values[leg, part] / (fcts - ideals)
     cause = f"{LABELS[part]} of the {leg} ({PARTS[part]})"
-    return f"{share:.0%} of the excess over the ideal FCTs is {cause}"
+    return f"{100 * share:.0f} % of the excess over the ideal FCTs is {cause}"
 
 
 def slowest(runs: Sequence[Run], labels: Sequence[str]) -> list[Table]:
@@ -222,7 +227,7 @@ def slowest(runs: Sequence[Run], labels: Sequence[str]) -> list[Table]:
             part = max(PARTS, key=flow.__getitem__)
             total = flow["fct_s"] - flow["ideal_fct_s"]
             is_near = flow["slowdown"] < NEAR_IDEAL
-            cause = NEAR if is_near else f"{LABELS[part]} {flow[part] / total:.0%}"
+            cause = NEAR if is_near else f"{LABELS[part]} {100 * flow[part] / total:.0f} %"
             rows.append(
                 [
                     *(str(run.labels[label]) for label in labels),
@@ -230,7 +235,7 @@ def slowest(runs: Sequence[Run], labels: Sequence[str]) -> list[Table]:
                     flow["class"],
                     format_size(flow["size_bytes"]),
                     format_time(flow["fct_s"]),
-                    f"{flow['slowdown']:.3g}",
+                    format_ratio(flow["slowdown"]),
                     cause,
                 ]
             )
@@ -249,7 +254,7 @@ def flow_table(result: Result, number: int) -> Table:
         if row[column]:
             reason, place = breakdown.split(column)
             time_s, share = row[column] / 1e12, row[column] / row["fct_ps"]
-            rows.append([REASONS[reason], _place(place), f"{time_s:.9f} s", f"{share:.1%}"])
+            rows.append([REASONS[reason], _place(place), f"{time_s:.9f} s", f"{100 * share:.1f} %"])
     title = f"flow {number}: FCT {row['fct_ps'] / 1e12:.12f} s, {row['rounds']} window-limited RTTs"
     return Table(title, ["reason", "place", "time", "share"], rows)
 

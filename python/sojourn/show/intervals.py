@@ -54,6 +54,20 @@ def format_duration(row: Mapping[str, Any]) -> str:
     return format_time(row["value"]) + interval
 
 
+def flows_of_size(size: str) -> str:
+    """Return the flows of a bucket of sizes, such as `≤ 100 KB`, in words."""
+    if size.startswith("≤ "):
+        return f"flows up to {size[2:]}"
+    if size.startswith("> "):
+        return f"flows above {size[2:]}"
+    return f"flows of {size}"
+
+
+def format_ratio(value: float) -> str:
+    """Format a plain number, such as a slowdown, with three significant digits."""
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
+
+
 def format_in_unit(value: float, metric: str) -> str:
     """Format a value in the unit of its metric."""
     if metric.startswith(("FCT", "duration", "latency")) or metric.endswith("_s"):
@@ -64,4 +78,4 @@ def format_in_unit(value: float, metric: str) -> str:
         return format_bit_rate(value)
     if metric.startswith(("utilisation", "deadlines", "share")):
         return f"{100 * value:.1f} %"
-    return f"{value:.3g}"
+    return format_ratio(value)
