@@ -1,6 +1,6 @@
 """`sojourn plot`: pictures of runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -182,7 +182,7 @@ def _simulate(
     variations = overrides.parse_variations(vary)
     base = reading.read(path)
     combinations = overrides.expand(base, variations)
-    names = [", ".join(map(str, labels.values())) or path.stem for labels, _ in combinations]
+    names = [_name(labels) or path.stem for labels, _ in combinations]
     scenarios = [scenario for _, scenario in combinations]
     options |= {"what": path.name}
     results = run_many(scenarios, **options)
@@ -233,3 +233,11 @@ def _with_samples(scenario: Any, needed: dict[str, Any]) -> Any:
     own = own if isinstance(own, dict) else {}
     interval = {"interval": own["interval"]} if "interval" in own else {}
     return {**scenario, "samples": {**own, **needed, **interval}}
+
+
+def _name(labels: Mapping[str, Any]) -> str:
+    """Return the name of a run in a legend: strings as they are, numbers with their labels."""
+    values = (
+        value if isinstance(value, str) else f"{name} {value}" for name, value in labels.items()
+    )
+    return ", ".join(values)

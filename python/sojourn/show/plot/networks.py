@@ -10,6 +10,9 @@ from sojourn.show.network_layout import layout
 from sojourn.show.plot.frame import SHEET
 from sojourn.show.style import BLUE, RED
 
+MOST_NAMED = 12
+"""Largest number of hosts whose names fit into the picture."""
+
 
 def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
     """Draw a network from a summary's `links`: switches as squares, hosts as dots.
@@ -38,7 +41,8 @@ def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
         positions = np.array([places[name] for name in names]).reshape(-1, 2)
         x, y = positions[:, 0], positions[:, 1]
         axes.scatter(x, y, s=size, marker=marker, color=colour, zorder=2)
-    for name in switches if len(places) > 40 else places:
+    named = [*switches, *hosts] if len(hosts) <= MOST_NAMED else switches
+    for name in named:
         side = {0.0: "left", 1.0: "right"}.get(places[name][0]) if chain else None
         _name_node(axes, name, places[name], side or ("switch" if name in switches else "host"))
     axes.set_axis_off()

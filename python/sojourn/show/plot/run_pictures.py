@@ -76,7 +76,7 @@ def draw(
     The runs have what the picture needs (`missing`).
     """
     if what == "topology":
-        return _draw_topology(runs[0].result, stem, formats)
+        return _draw_topology(runs, stem, formats)
     if what == "cdf":
         return _draw_distributions(runs, chosen.classes, stem, formats)
     return _draw_series(what, runs, chosen, stem, formats)
@@ -186,6 +186,8 @@ def _draw_series(
         if quantity.of == "link" and len(chosen.links) == 1 and len(runs) > 1:
             # Curves are named by their scheme alone.
             label += f", {chosen.links[0]}"
+        if "high" in table.columns:
+            axes.set_title("line: mean; band: to the largest value", fontsize=9, loc="left")
         options: Any = {"by": CURVE, "unit": unit, "label": label, "drawn_as": looks}
         series(axes, table, time_unit=time_unit, **options)
         axes.set_ylim(bottom=0)
@@ -233,13 +235,15 @@ def _curve_name(run: Run, bucket: metrics.Bucket, runs: int) -> str:
     return bucket.name if runs == 1 else f"{run.labels[CURVE]}, {bucket.name}"
 
 
-def _draw_topology(result: Result, stem: Path, formats: Sequence[str]) -> list[Path]:
-    links = [metrics.measured(link) for link in result.summary["links"]]
+def _draw_topology(runs: Sequence[Run], stem: Path, formats: Sequence[str]) -> list[Path]:
+    """Draw the network of the first run; the title names it if there are several."""
+    links = [metrics.measured(link) for link in runs[0].result.summary["links"]]
     busiest = max(links, key=lambda link: float(link.get("utilisation", 0.0)))
     with canvas() as (picture, axes):
         topology(axes, links)
         used = 100 * float(busiest.get("utilisation", 0.0))
         text = f"width: utilisation; red: the busiest, {busiest['name']}, {used:.0f} %"
+        text = f"{runs[0].labels[CURVE]}; {text}" if len(runs) > 1 else text
         axes.set_title(text, fontsize=9, loc="left")
         return save(picture, stem, formats)
 
