@@ -181,7 +181,10 @@ def _measured(
     for text, measure in measures.items():
         with _of_plot(text):
             measure.check_class(run.result for run in runs)
-            tables.append(metrics.measure(runs, **{measure.text: measure.metric}))
+            measured = metrics.measure(runs, **{measure.text: measure.metric})
+            if not measured["value"].is_finite().any():
+                raise ScenarioError("no run has enough such flows for a value")
+            tables.append(measured)
     return metrics.across_seeds(pl.concat(tables), median=median) if tables else None
 
 
