@@ -15,7 +15,7 @@ use crate::traffic::demand::{Demand, highest_loads, mean_rate};
 const OVERLOAD: f64 = 1.0 + 1e-9;
 
 /// Mean rate offered to a link.
-struct Offer {
+pub(super) struct Offer {
     link: LinkId,
     bps: f64,
     /// Rate of the link.
@@ -69,7 +69,7 @@ impl Scenario {
     }
 
     /// Returns what the demands offer to the busiest link, if that is more than it carries.
-    fn overload(&self, demands: &[Demand], graph: &Graph) -> Option<Offer> {
+    pub(super) fn overload(&self, demands: &[Demand], graph: &Graph) -> Option<Offer> {
         let offer = |(link, bps)| Offer { link, bps, rate: mean_rate(graph, link) };
         let offers = (0..).zip(self.loads(demands, graph)).map(offer);
         let busier =

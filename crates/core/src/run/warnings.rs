@@ -1,8 +1,11 @@
 //! Warnings of a run: assumptions that decide its result without having been made by the user.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::flow::HostId;
 use crate::model::graph::{Extent, Failure, Graph, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
@@ -11,6 +14,9 @@ use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
 use crate::run::scenario::{DEFAULT_CONVERGENCE, Scenario};
 use crate::simulation::Simulation;
+use crate::traffic::demand::{Demand, DemandPairs};
+use crate::traffic::generators::{self, long_lived};
+use crate::traffic::host_pairs::HostRoles;
 
 /// Queue above which a queue without a limit and a host's queue are worth a warning.
 const LONG_QUEUE: Bytes = Bytes(1_000_000);
@@ -45,6 +51,7 @@ impl Scenario {
             .chain(self.transport_warnings(extent))
             .chain(self.rate_warning(graph, queues))
             .chain(self.workload_warnings())
+            .chain(self.shared_port_warning(graph))
             .chain(self.timeout_warnings(extent))
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
@@ -232,6 +239,50 @@ impl Scenario {
     fn workload_warnings(&self) -> impl Iterator<Item = String> {
         let warnings = self.workload.warnings(&self.packet);
         warnings.into_iter().map(|warning| format!("workload.{warning}"))
+    }
+
+    /// Warns of long-lived flows of several classes that share the ports of their hosts, if no other link
+    /// could be overloaded by these hosts.
+    fn shared_port_warning(&self, graph: &Graph) -> Option<String> {
+        let generators::Config::mixed(mixed) = &self.workload else { return None };
+        let parts: Vec<_> =
+            mixed.parts.iter().filter_map(generators::Config::as_long_lived).collect();
+        let precedes = |one: &long_lived::Config, other: &long_lived::Config| {
+            one.stop.is_some_and(|stop| stop <= other.start)
+        };
+        let overlap = |one: &long_lived::Config, other: &long_lived::Config| {
+            one.class != other.class && !precedes(one, other) && !precedes(other, one)
+        };
+        let is_beside =
+            |part: &&&long_lived::Config| parts.iter().any(|other| overlap(part, other));
+        let parts: Vec<_> = parts.iter().filter(is_beside).collect();
+        let classes: BTreeSet<&str> = parts.iter().map(|part| &*part.class).collect();
+        let roles = HostRoles::from_graph(graph).ok().filter(|_| classes.len() > 1)?;
+        let senders = roles.sources.len() as HostId;
+        let most = parts.iter().map(|part| part.flows.unwrap_or(senders).min(senders)).max()?;
+        let hosts: BTreeMap<_, HostId> = graph.hosts.iter().copied().zip(0..most).collect();
+        let mut hosts_by_rate: BTreeMap<Rate, Vec<(HostId, HostId)>> = BTreeMap::new();
+        for link in graph.links.iter().filter(|link| graph.is_from_host(link)) {
+            if let Some(&host) = hosts.get(&link.from) {
+                hosts_by_rate.entry(link.rate).or_default().push((host, roles.opposite(host)));
+            }
+        }
+        let demand = |(rate, pairs): (Rate, Vec<_>)| Demand {
+            field: String::new(),
+            bps: rate.bps() * pairs.len() as f64,
+            pairs: DemandPairs::Listed(pairs),
+            start: Time::ZERO,
+            end: Time::NEVER,
+            may_exceed: true,
+        };
+        let demands: Vec<_> = hosts_by_rate.into_iter().map(demand).collect();
+        self.overload(&demands, graph).is_none().then(|| {
+            let classes = classes.into_iter().collect::<Vec<_>>().join(", ");
+            format!(
+                "long-lived flows of classes {classes} start at the same hosts, whose ports divide their \
+                 rates among them; they do not compete in the network"
+            )
+        })
     }
 
     /// Warns of timeouts that expire before the first ACK can arrive.

@@ -57,6 +57,26 @@ fn hosts_whose_flows_wait_behind_each_other() {
 }
 
 #[test]
+fn long_lived_classes_that_share_the_ports_of_hosts() {
+    let part = |class: &str| json!({ "kind": "long_lived", "class": class, "flows": 1 });
+    let scenario = json!({
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "1 Gbps" },
+        "transport": "dctcp", "time_limit": "5 ms",
+        "workload": { "kind": "mixed", "parts": [part("a"), part("b")] },
+    });
+    let words = "long-lived flows of classes a, b start at the same hosts";
+    assert_warns(&scenario, words, json!({ "topology": { "bottleneck_rate": "900 Mbps" } }));
+    let mut two = part("b");
+    two["flows"] = json!(2);
+    assert_warns(&scenario, words, json!({ "workload": { "parts": [part("a"), two] } }));
+    let mut first = part("a");
+    first["stop"] = json!("1 ms");
+    let mut second = part("b");
+    second["start"] = json!("1 ms");
+    assert_warns(&scenario, words, json!({ "workload": { "parts": [first, second] } }));
+}
+
+#[test]
 fn timeouts_that_expire_before_an_ack_can_arrive() {
     let scenario = json!({
         "topology": { "kind": "link", "rate": "20 Mbps", "delay": "50 ms" },

@@ -9,7 +9,8 @@ use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, fl
 
 crate::parameters! {
     /// Flow i runs from host i to the opposite host: receiver i, or host i + n/2 (mod n) if all n
-    /// hosts of the topology send and receive. Flows without a size never finish.
+    /// hosts of the topology send and receive. Flows without a size never finish. In a mixed workload,
+    /// the flows of every such part begin at host 0, so that two parts share ports of hosts.
     pub struct Config {
         /// Number of flows; if it exceeds the number of senders, senders have several flows. If not
         /// given, one per sender.

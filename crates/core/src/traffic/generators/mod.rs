@@ -23,5 +23,13 @@ crate::family! {
     known_as { "all_to_all" => collective }
 }
 
+impl Config {
+    /// Returns the parameters of long-lived flows without a size.
+    pub(crate) fn as_long_lived(&self) -> Option<&long_lived::Config> {
+        let Self::long_lived(config) = self else { return None };
+        config.size.is_none().then_some(config)
+    }
+}
+
 #[cfg(test)]
 mod tests;
