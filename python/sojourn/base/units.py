@@ -9,7 +9,7 @@ UNITS: Mapping[str, Mapping[str, int]] = {
         **{"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9},
         **{"KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
     },
-    "a rate": {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9},
+    "a rate": {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12},
     "packets": {"packets": 1, "packet": 1},
 }
 """Units by the kind of quantity, in multiples of the smallest unit that scenarios accept."""

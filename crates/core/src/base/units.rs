@@ -232,17 +232,23 @@ pub(crate) const DATA_UNITS: &Units = &[
 ];
 
 /// Units of rate, in bits a second.
-pub(crate) const RATE_UNITS: &Units =
-    &[("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
+pub(crate) const RATE_UNITS: &Units = &[
+    ("bps", 1),
+    ("Kbps", 1_000),
+    ("Mbps", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Tbps", 1_000_000_000_000),
+];
 
 /// Other spellings of units, as results print them. Both characters for micro are in use.
-const SPELLINGS: [(&str, &str); 6] = [
+const SPELLINGS: [(&str, &str); 7] = [
     ("\u{b5}s", "us"),
     ("\u{3bc}s", "us"),
     ("b/s", "bps"),
     ("Kb/s", "Kbps"),
     ("Mb/s", "Mbps"),
     ("Gb/s", "Gbps"),
+    ("Tb/s", "Tbps"),
 ];
 
 /// Returns the name of a unit for one of its spellings.
@@ -362,6 +368,7 @@ mod tests {
             assert_eq!(parse_quantity(text, TIME_UNITS), Some(2_500_000), "{text}");
         }
         assert_eq!(parse_quantity("10 Gb/s", RATE_UNITS), Some(10_000_000_000));
+        assert_eq!(parse_quantity("1.6 Tb/s", RATE_UNITS), Some(1_600_000_000_000));
         assert_eq!(parse_quantity("50Mb/s", RATE_UNITS), Some(50_000_000));
         for wrong in
             ["10", "10 Gb", "-1 us", "1.2.3 us", ".5 us", "1. us", "us", "1 US", "0.1 ps", ""]

@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 use super::json_schema::{self, Definitions};
 use super::{Parameter, ParameterInfo, Problem, wrong};
 use crate::base::units::{
-    Bytes, DATA_UNITS, Duration, RATE_UNITS, Rate, TIME_UNITS, Time, parse_quantity,
+    Bytes, DATA_UNITS, Duration, RATE_UNITS, Rate, TIME_UNITS, Time, parse_quantity, spellings,
 };
 
 macro_rules! quantity {
     ($type:ident, $units:expr, $allowed:literal) => {
         impl Parameter for $type {
             fn allowed() -> String {
-                let units: Vec<_> = $units.iter().map(|(name, _)| *name).collect();
+                let units: Vec<_> =
+                    spellings($units).into_iter().filter(|unit| unit.is_ascii()).collect();
                 format!("{} ({})", $allowed, units.join(", "))
             }
             fn read(value: &Value) -> Result<Self, Problem> {
