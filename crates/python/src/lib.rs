@@ -148,12 +148,17 @@ impl Prepared {
     }
 }
 
+/// Fields of scenarios that Python reads.
+const LABORATORY_FIELDS: [&str; 2] = ["fidelity", "schemes"];
+
 /// Parses a scenario given as JSON, in which the texts of files may be indices into `texts`.
 #[pyfunction]
 #[pyo3(signature = (scenario, texts=Vec::new()))]
 fn prepare(py: Python<'_>, scenario: &str, texts: Vec<PyBackedStr>) -> PyResult<Prepared> {
     let texts = texts.into_iter().map(Text::new).collect();
-    py.detach(|| run::Prepared::parse(scenario, texts)).map(Prepared).map_err(to_python)
+    let parsed = py.detach(|| run::Prepared::parse(scenario, texts));
+    let named = |problem: Problem| problem.with_fields(&LABORATORY_FIELDS);
+    parsed.map(Prepared).map_err(named).map_err(to_python)
 }
 
 /// Integrates a fluid model given as JSON; other Python threads go on meanwhile.

@@ -85,6 +85,26 @@ impl Problem {
         self
     }
 
+    /// Adds `others`, fields that a caller reads itself, to the message of an unknown field of the outermost
+    /// table.
+    #[must_use]
+    pub fn with_fields(mut self, others: &[&str]) -> Self {
+        if let ProblemKind::UnknownField { has_suggestion, fields } = &mut self.kind
+            && !self.field.contains(['.', '['])
+        {
+            let all = format!("{fields}, {}", listed(others));
+            let hint = did_you_mean(&self.field, others.iter().copied());
+            self.message = if *has_suggestion || hint.is_empty() {
+                self.message.replace(&*fields, &all)
+            } else {
+                format!("unknown field{hint} ({all})")
+            };
+            *has_suggestion |= !hint.is_empty();
+            *fields = all;
+        }
+        self
+    }
+
     /// Adds the places where the schema `document` has a field of this name to an unknown field without a
     /// suggestion.
     #[must_use]
