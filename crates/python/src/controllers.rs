@@ -1,6 +1,7 @@
 //! Adapter between congestion controllers written in Python and the core's `Controller` trait.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
@@ -21,27 +22,54 @@ use super::monitor::SharedCounts;
 use super::to_python;
 use super::values::{intern_name, non_negative, number_of, timer_not_before, wrong_type};
 
-/// Installs a controller factory for each Python class that a scenario names. Returns true if there is one.
-/// Such a run must have one thread: the interpreter permits no second one, and one `Ack` object serves all
-/// flows.
+/// Python classes that a run uses.
+pub(crate) struct Classes {
+    failure: Arc<Failure>,
+    classes: Vec<Arc<Class>>,
+}
+
+/// Installs a controller factory for each Python class that a scenario names. A run with a class must have
+/// one thread: the interpreter permits no second one, and one `Ack` object serves all flows.
 pub(crate) fn provide(
     py: Python<'_>,
     scenario: &mut Scenario,
     run_control: &Arc<RunControl>,
-) -> PyResult<(Arc<Failure>, bool)> {
+) -> PyResult<Classes> {
     let failure =
         Arc::new(Failure { run_control: Arc::clone(run_control), first: Mutex::default() });
-    let mut has_python = false;
+    let mut classes = Vec::new();
     for (field, config) in scenario.written_in_python() {
-        let class = Class::open(py, &field, config, &failure)?;
-        config.controller.maker = Some(Arc::new(Maker(Arc::new(class))));
-        has_python = true;
+        let class = Arc::new(Class::open(py, &field, config, &failure)?);
+        config.controller.maker = Some(Arc::new(Maker(Arc::clone(&class))));
+        classes.push(class);
     }
-    Ok((failure, has_python))
+    Ok(Classes { failure, classes })
+}
+
+impl Classes {
+    /// Returns true if the run uses no Python class.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+
+    /// Returns the results of the run with the warnings of its classes, or the error of the controller that
+    /// failed first.
+    pub(crate) fn check(
+        &self,
+        py: Python<'_>,
+        results: Result<Results, Problem>,
+    ) -> Result<Results, PyErr> {
+        let mut results = self.failure.check(py, results)?;
+        if let Some(warnings) = results.summary["warnings"].as_array_mut() {
+            let lines = self.classes.iter().filter_map(|class| class.window_warning());
+            warnings.extend(lines.map(Into::into));
+        }
+        Ok(results)
+    }
 }
 
 /// First error of a Python controller, which stops the run.
-pub(crate) struct Failure {
+struct Failure {
     run_control: Arc<RunControl>,
     first: Mutex<Option<(Problem, PyErr)>>,
 }
@@ -55,11 +83,7 @@ impl Failure {
 
     /// Returns the results of the run, or the error of the controller that failed first, even if the run
     /// finished before it could be stopped.
-    pub(crate) fn check(
-        &self,
-        py: Python<'_>,
-        results: Result<Results, Problem>,
-    ) -> Result<Results, PyErr> {
+    fn check(&self, py: Python<'_>, results: Result<Results, Problem>) -> Result<Results, PyErr> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((problem, cause)) = first else { return results.map_err(to_python) };
         let problem = to_python(problem);
@@ -88,6 +112,15 @@ struct Class {
     gauges: OnceLock<Vec<&'static str>>,
     ack: Py<Ack>,
     failure: Arc<Failure>,
+    windows: Windows,
+}
+
+/// Largest window that instances of a class have returned, and the payload of a packet, in bytes; 0 before
+/// the first flow. Numbers are atomic because controllers may move between threads.
+#[derive(Default)]
+struct Windows {
+    largest: AtomicU64,
+    payload: AtomicU64,
 }
 
 impl Class {
@@ -118,6 +151,18 @@ impl Class {
             gauges: OnceLock::new(),
             ack: Py::new(py, Ack(EMPTY_ACK, TelemetryStack::default()))?,
             failure: Arc::clone(failure),
+            windows: Windows::default(),
+        })
+    }
+
+    /// Warns of windows that were always below one packet: their unit may be packets.
+    fn window_warning(&self) -> Option<String> {
+        let payload = self.windows.payload.load(Ordering::Relaxed);
+        (self.windows.largest.load(Ordering::Relaxed) < payload).then(|| {
+            format!(
+                "{}: the window was below one packet ({payload} B) at every call; windows are bytes",
+                self.field
+            )
         })
     }
 
@@ -165,6 +210,7 @@ struct Maker(Arc<Class>);
 
 impl python::Maker for Maker {
     fn controller(&self, path: &transport::Path) -> Box<dyn Controller> {
+        self.0.windows.payload.store(path.format.payload.0, Ordering::Relaxed);
         let mut controller = PythonController {
             class: Arc::clone(&self.0),
             flow: path.flow,
@@ -320,6 +366,7 @@ impl PythonController {
         let Ok(value) = value.cast::<Allowance>() else {
             let wanted = "allowance: must return a window in bytes or an Allowance";
             let window = non_negative("allowance: a window", "bytes", number_of(value, wanted)?)?;
+            self.class.windows.largest.fetch_max(window as u64, Ordering::Relaxed);
             return Ok(transport::Allowance::window(window));
         };
         let value = value.get();
@@ -331,6 +378,9 @@ impl PythonController {
             let message = "allowance: a rate requires a class with a burst size, such as burst = 1";
             return Err(PyValueError::new_err(message));
         }
+        // A rate may replace a window.
+        let limit = if rate.is_some() || value.gives_up { u64::MAX } else { window as u64 };
+        self.class.windows.largest.fetch_max(limit, Ordering::Relaxed);
         Ok(transport::Allowance {
             window: Bytes(window as u64),
             rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),

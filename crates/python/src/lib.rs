@@ -128,12 +128,12 @@ impl Prepared {
             controllers::provide(py, scenario, &control)
         });
         // Loading a class may take long, so a request to stop may interrupt it.
-        let (failure, calls_python) = provided.map_err(|error| {
+        let classes = provided.map_err(|error| {
             if control.is_stopped() { to_python(control.problem()) } else { error }
         })?;
-        let threads = if calls_python { 1 } else { threads };
+        let threads = if classes.is_empty() { threads } else { 1 };
         let results = py.detach(|| prepared.run(threads, &control));
-        results_dict(py, failure.check(py, results)?)
+        results_dict(py, classes.check(py, results)?)
     }
 
     /// Returns the flows of the workload, without a run. A workload that needs more than `memory` bytes is

@@ -1,0 +1,126 @@
+"""Options that a newcomer tries first: errors in one line, and warnings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn
+from sojourn import cli
+from sojourn.show.result import scenario_warnings
+
+SCENARIO = """
+transport = "dctcp"
+
+[topology]
+kind = "dumbbell"
+senders = 2
+receivers = 2
+
+[workload]
+kind = "poisson"
+load = 0.3
+flows = 20
+sizes = { kind = "fixed", size = "20 KB" }
+"""
+
+SCHEMES = (
+    SCENARIO.replace('transport = "dctcp"', "")
+    + """
+[schemes.a]
+transport = "dctcp"
+
+[schemes.b]
+transport = "swift"
+
+[schemes.c]
+transport = "tcp"
+"""
+)
+
+TEN = """
+import sojourn
+
+
+class Ten(sojourn.Controller):
+    size = 10
+
+    def on_start(self, path):
+        self.payload = path.payload_bytes
+
+    def allowance(self):
+        return self.size
+
+
+class TenPackets(Ten):
+    def allowance(self):
+        return 10 * self.payload
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(SCENARIO, encoding="utf-8")
+    Path("lab.toml").write_text(SCHEMES, encoding="utf-8")
+    Path("ten.py").write_text(TEN, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["view", "s.toml", "--flow", "1000", "--no-open"], "--flow 1000: no such flow in s.toml"),
+        (["view", "lab.toml", "--no-open"], "one run or two, not 3; choose two with --scheme NAME"),
+        (["view", "lab.toml", "--scheme", "d"], "--scheme d: expected one of a, b, c"),
+        (["fold", "lab.toml"], "schemes: give --scheme NAME, one of a, b, c"),
+        (["real", "lab.toml"], "schemes: give --scheme NAME, one of a, b, c"),
+        (["run", "s.toml", "--set", "transport=gentle.py"], "a controller is FILE:CLASS, such as"),
+        (["export", "out", "--flow", "17", "--perfetto", "x"], "--flow: needs --qlog FILE or"),
+        (
+            ["compare", "s.toml", "--vary", "load=0.1,0.2", "--plot", "p99 fct of <= 10 KB"],
+            "--plot p99 fct of <= 10 KB: no run has enough such flows for a value",
+        ),
+    ],
+)
+def test_errors_are_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("field", ["fidelty", "scheme"])
+def test_fields_of_the_laboratory_are_suggested(field: str) -> None:
+    suggested = {"fidelty": "fidelity", "scheme": "schemes"}[field]
+    with pytest.raises(sojourn.ScenarioError) as error:
+        sojourn.check(sojourn.read("s.toml") | {field: "x"})
+    assert f"did you mean `{suggested}`?" in str(error.value)
+    assert "`engine`, `fidelity`, `schemes`)" in str(error.value)
+
+
+def test_two_schemes_are_viewed() -> None:
+    arguments = ["view", "lab.toml", "--scheme", "a", "--scheme", "c", "--no-open"]
+    assert cli.invoke(arguments) == 0
+    assert Path("results/view/lab.html").exists()
+
+
+def test_recordings_of_missing_flows_are_warned_of() -> None:
+    scenario: dict[str, Any] = sojourn.read("s.toml") | {"account": True}
+    result = sojourn.run(scenario | {"record": {"flows": [3, 1000]}})
+    assert "warning: record.flows: no such flow: 1000" in scenario_warnings([result])
+    assert repr(result).startswith("<Result 'unnamed': 20 flows, 0.00")
+
+
+def test_windows_below_one_packet_are_warned_of() -> None:
+    def warnings(name: str, **parameters: Any) -> list[str]:
+        transport = {"kind": f"ten.py:{name}", **parameters}
+        summary = sojourn.run(sojourn.read("s.toml") | {"transport": transport}).summary
+        assert json.dumps(summary["warnings"])
+        return [line for line in summary["warnings"] if "below one packet" in line]
+
+    (line,) = warnings("Ten")
+    assert line.endswith("was below one packet (1448 B) at every call; windows are bytes")
+    assert not warnings("TenPackets")
