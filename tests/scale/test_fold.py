@@ -172,6 +172,22 @@ def test_every_part_of_a_mixed_workload_is_folded() -> None:
     assert sojourn.run(folded.scenario).flows.height == 2000 + 2 * 16 + 2 * 200
 
 
+def test_rules_hold_for_parts_of_nested_mixes() -> None:
+    def nested(part: Any) -> dict[str, Any]:
+        mixed = {"kind": "mixed", "parts": [POISSON, part]}
+        return scenario(CLOS, {"kind": "mixed", "parts": [mixed]}, time_limit="1 ms")
+
+    incast = {"kind": "incast", "fan_in": 60, "size": "20 KB", "interval": "1 ms"}
+    with pytest.raises(ScenarioError, match="at least 120 hosts"):
+        sojourn.fold(nested(incast), 64)
+    text = "start_s,source,target,size_bytes\n"
+    text += "".join(f"{n}e-6,{n % 512},{(7 * n + 99) % 512},20000\n" for n in range(4000))
+    trace = {"kind": "trace", "file": {"name": "flows.csv", "text": text}}
+    assert not sojourn.fold(nested(trace), 64).are_alike
+    with pytest.raises(ScenarioError, match="long-lived flows have no completion time"):
+        sojourn.run(nested({"kind": "long_lived"}) | {"fidelity": "flows"})
+
+
 def test_a_load_reference_is_folded_with_the_hosts() -> None:
     workload = POISSON | {"load_reference": "512 Gbps"}
     folded = sojourn.fold(scenario(CLOS, workload), 64)

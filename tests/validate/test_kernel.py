@@ -101,6 +101,10 @@ def test_the_job_of_a_link_excludes_flows_after_the_time_limit() -> None:
             "all flows must be from left to right",
         ),
         ({"workload": CALLS}, "workload: must not contain calls"),
+        (
+            {"workload": {"kind": "mixed", "parts": [{"kind": "mixed", "parts": [CALLS]}]}},
+            "workload: must not contain calls",
+        ),
     ],
 )
 def test_an_unsupported_field_is_an_error(change: dict[str, Any], expected: str) -> None:

@@ -16,6 +16,7 @@ from sojourn.scale.network import ENOUGH_PODS, FAT_TREE, MANY_PODS, Network, rea
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import FIELD, RECORDS, Fidelity
+from sojourn.scenario.fields import parts_of
 from sojourn.scenario.reading import Scenario, ScenarioLike, with_files
 
 LEAST_HOSTS, LEAST_RACKS = 64, 4
@@ -287,11 +288,6 @@ def are_alike(workload: Mapping[str, Any]) -> bool:
 def _largest_fan_in(workload: Mapping[str, Any]) -> int:
     parts = parts_of(workload)
     return max((part["fan_in"] for part in parts if part["kind"] == "incast"), default=0)
-
-
-def parts_of(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the parts of a mixed workload, or the workload as its only part."""
-    return workload["parts"] if workload["kind"] == "mixed" else [workload]
 
 
 def _connections_error(field: str) -> str:

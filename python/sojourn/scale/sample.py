@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, parts_of
+from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import (
@@ -18,6 +18,7 @@ from sojourn.scenario.fidelity import (
     SAMPLE,
     Fidelity,
 )
+from sojourn.scenario.fields import parts_of
 from sojourn.scenario.reading import Scenario, kind_of
 
 NAMING_LINKS = ("samples", "record")

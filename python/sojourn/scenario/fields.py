@@ -20,6 +20,13 @@ SHOWN_CHOICES = 8
 """Largest number of paths that an error lists."""
 
 
+def parts_of(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the parts of a mixed workload and of mixes in it, or the workload as its only part."""
+    if workload["kind"] != "mixed":
+        return [workload]
+    return [part for mixed in workload[PARTS] for part in parts_of(mixed)]
+
+
 def find(scenario: Mapping[str, Any], name: str) -> str:
     """Return the path of the field that `name` denotes, such as `workload.load` for `load`.
 

@@ -18,6 +18,7 @@ from sojourn.base.units import parse_quantity, parse_time
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run
 from sojourn.scenario.encoding import check, trace
+from sojourn.scenario.fields import parts_of
 from sojourn.scenario.reading import Scenario
 from sojourn.validate import relay
 
@@ -202,7 +203,7 @@ def _check_fields(complete: Scenario) -> None:
         raise ScenarioError(
             f"host_queue: must be {form}, because the kernel's hosts do not drop packets"
         )
-    for workload in [complete["workload"], *complete["workload"].get("parts", [])]:
+    for workload in parts_of(complete["workload"]):
         if workload["kind"] in CALL_WORKLOADS:
             raise ScenarioError(
                 "workload: must not contain calls, because the relay needs all flows in advance"
