@@ -204,9 +204,51 @@ def test_routings_with_one_path_for_a_burst_are_answered(routing: str) -> None:
             },
             "degraded_links: the fluid of fidelity `flows` has the links of the topology",
         ),
+        (
+            {
+                "workload": SCENARIO["workload"] | {"deadlines": {"mean": "1 ms"}},
+                "transport": "pdq",
+            },
+            "transport: pdq terminates flows that miss their deadlines",
+        ),
+        (
+            {
+                "workload": SCENARIO["workload"] | {"deadlines": {"mean": "1 ms"}},
+                "transports": {"poisson": {"kind": "d2tcp", "early_termination": True}},
+            },
+            "transports.poisson: d2tcp terminates flows",
+        ),
         ({"fidelity": FLOWS | {"samples": 1}}, "fidelity.samples: flows needs 2 or more"),
     ],
 )
 def test_what_a_law_cannot_predict_is_refused(changes: Any, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         sojourn.run(SCENARIO | {"fidelity": FLOWS} | changes)
+
+
+@pytest.mark.parametrize(
+    ("column", "deadline", "is_refused"), [("", "", False), (",deadline_s", ",1e-3", True)]
+)
+def test_a_trace_with_deadlines_may_have_terminated_flows(
+    column: str, deadline: str, is_refused: bool
+) -> None:
+    rows = [f"{n}e-6,{n % 192},{(7 * n + 50) % 192},2000{deadline}" for n in range(2000)]
+    text = "\n".join([f"start_s,source,target,size_bytes{column}", *rows])
+    trace = {"kind": "trace", "file": {"name": "flows.csv", "text": text}}
+    scenario = SCENARIO | {"workload": trace, "transport": "pdq"}
+    # A fold adds no deadlines.
+    for whole in (scenario, sojourn.fold(scenario, 96).scenario):
+        if is_refused:
+            with pytest.raises(ScenarioError, match="pdq terminates flows"):
+                answers.plan(whole | {"fidelity": FLOWS})
+        else:
+            answers.plan(whole | {"fidelity": FLOWS})
+
+
+def test_terminated_flows_of_samples_are_an_error() -> None:
+    plan = answers.plan(SCENARIO | {"time_limit": "50 us", "fidelity": FLOWS})
+    results = [sojourn.run(scenario) for scenario in plan.scenarios]
+    given_up = results[0].flows.with_columns(outcome=pl.lit("terminated"))
+    results[0] = Result(given_up, results[0].samples, results[0].summary)
+    with pytest.raises(ScenarioError, match="transport: terminates flows"):
+        plan.combined(results)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from sojourn._core import ScenarioError
 from sojourn.base.units import parse_time
 from sojourn.runs.results import (
     FLOWS,
@@ -206,6 +207,12 @@ class _Flows:
     def combined(self, results: Sequence[Result]) -> Result:
         number = len(self._samples.scenarios)
         packets, fluids, whole = results[:number], results[number:-1], results[-1]
+        # A controller in Python may give up flows without deadlines.
+        if any((result.flows["outcome"] == "terminated").any() for result in packets):
+            raise ScenarioError(
+                f"transport: terminates flows, and {fidelity.FIELD} `{fidelity.FLOWS}` predicts no "
+                f"terminations; use `{fidelity.SAMPLE}`"
+            )
         classes = sorted({name for result in results for name in result.flows["class"].unique()})
         bps = self._samples.access_bps
         pairs = [

@@ -7,6 +7,7 @@ from typing import Any
 from sojourn._core import ScenarioError
 from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold
 from sojourn.scale.network import read_network
+from sojourn.scale.trace import DEADLINE, columns_of_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import (
     AUTO,
@@ -148,6 +149,7 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
         )
     whole = {name: value for name, value in scenario.items() if name != FIELD}
     complete = Prepared(whole).complete()
+    _check_deadlines(complete)
     for part in parts_of(complete["workload"]):
         if part["kind"] == "long_lived" and part["size"] == "none":
             raise ScenarioError(
@@ -164,6 +166,30 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
             f"routing: under `{FLOWS}` a flow has one path, and {kind_of(routing)} sprays its "
             f"packets; use the fidelity `{SAMPLE}`"
         )
+
+
+def _check_deadlines(complete: Mapping[str, Any]) -> None:
+    """Raise `ScenarioError` if a transport may terminate flows before they end."""
+    transports = {"transport": complete["transport"]} | {
+        f"transports.{name}": transport for name, transport in complete["transports"].items()
+    }
+    for field, transport in transports.items():
+        is_early = isinstance(transport, Mapping) and transport.get("early_termination", False)
+        if is_early and any(map(_has_deadlines, parts_of(complete["workload"]))):
+            raise ScenarioError(
+                f"{field}: {transport['kind']} terminates flows that miss their deadlines, and "
+                f"{FIELD} `{FLOWS}` predicts no terminations; use `{SAMPLE}`, or set "
+                "`early_termination` to false"
+            )
+
+
+def _has_deadlines(part: Mapping[str, Any]) -> bool:
+    """Return true if flows of a part of the workload have deadlines."""
+    if part["kind"] == "trace":
+        return DEADLINE in columns_of_trace(part["file"]["text"])
+    if part["kind"] == "flows":
+        return any(flow["deadline"] != "none" for flow in part["flows"])
+    return bool(part.get("deadlines", "none") != "none")
 
 
 PROBE = {

@@ -28,6 +28,9 @@ DRAWS = 400
 SWAPS, REACH = 20, 50
 """Rounds of swaps of targets, and the largest distance of two flows that swap, by rank of size."""
 
+DEADLINE = "deadline_s"
+"""Column of a trace with the deadlines of flows."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -43,14 +46,19 @@ class FoldedTrace:
     with targets drawn anew: means over racks of the whole, weighted by bytes."""
 
 
+def columns_of_trace(text: str) -> list[str]:
+    """Return the names of the columns of a trace, in its first line without `#`."""
+    header = next((line for line in text.splitlines() if not line.startswith("#")), "")
+    return [name.strip() for name in header.split(",")]
+
+
 def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> FoldedTrace:
     """Return the trace of a scenario for a part of its network; `seed` chooses racks and targets.
 
     Raises `ScenarioError` for an invalid trace, and for flows that start after others.
     """
     text = scenario["workload"]["file"]["text"]
-    header = next((line for line in text.splitlines() if not line.startswith("#")), "")
-    if "after" in map(str.strip, header.split(",")):
+    if "after" in columns_of_trace(text):
         raise ScenarioError("workload.file: flows `after` others do not fold")
     columns = trace(scenario)
     flows = columns["flows"]
@@ -66,16 +74,19 @@ def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> 
             "target": kept["target"],
             "size_bytes": sizes[rows],
             "class": classes[flows["class"][rows]].tolist(),
-            "deadline_s": flows["deadline_s"][rows],
+            DEADLINE: flows[DEADLINE][rows],
         }
     )
+    # A trace without this column has no deadlines.
+    table = table.with_columns(pl.col(DEADLINE).fill_nan(None))
+    table = table if table[DEADLINE].count() else table.drop(DEADLINE)
     seconds = float(np.ptp(starts)) or 1.0
     loads = (
         _loads(whole, folding.sources, folding.targets, sizes, seconds),
         _loads(part, kept["source"].to_numpy(), kept["target"].to_numpy(), sizes[rows], seconds),
     )
     # Twelve decimals are picoseconds, the resolution of the core's clock.
-    text = table.with_columns(pl.col("deadline_s").fill_nan(None)).write_csv(float_precision=12)
+    text = table.write_csv(float_precision=12)
     partners = _partners(whole, folding.sources, folding.targets, sizes)
     return FoldedTrace(text, loads, partners)
 
