@@ -16,7 +16,7 @@ from sojourn.analysis import metrics
 from sojourn.analysis.convergence import p99s_within_run
 from sojourn.compare.comparison import compare
 from sojourn.compare.tables import comparison_notes
-from sojourn.scale.errors import p99_interval
+from sojourn.scale.errors import errors_by_size, p99_interval
 from sojourn.show.console import console
 from sojourn.show.result import result_tables
 
@@ -122,3 +122,19 @@ def test_an_interval_takes_flows_that_have_finished() -> None:
         assert math.isnan(low)
         assert math.isnan(high)
     assert math.isnan(p99_interval([values[:99]], 0)[0])
+
+
+def test_errors_of_unfinished_flows_are_those_of_finished_ones() -> None:
+    def errors(*shares: float) -> list[float]:
+        """Return the errors of the mean and the p99 of values 20 % too high, by size."""
+        values = [np.full(1000, value) for value in (2.0, 2.4)]
+        for each, share in zip(values, shares, strict=True):
+            each[: round(1000 * share)] = math.inf
+        sizes = np.full(1000, 5e3)
+        rows = errors_by_size([((sizes, values[0]), (sizes, values[1]))])
+        return [row[name] for row in rows for name in ("mean", "p99")]
+
+    assert errors(0, 0) == errors(0.1, 0.105) == pytest.approx([0.2] * 4)
+    # One alone has unfinished flows, or the law predicts others.
+    assert errors(0, 0.1) == errors(0.1, 0) == errors(0.1, 0.2) == errors(1, 1) == [math.inf] * 4
+    assert errors(0, 0.005) == pytest.approx([math.inf, 0.2] * 2)

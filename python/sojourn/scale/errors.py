@@ -18,6 +18,9 @@ SIZES = (0.0, 1e4, 1e5, 1e6, math.inf)
 LEAST_FLOWS = 200
 """Flows from which the errors of a size are given."""
 
+LARGEST_DIFFERENCE = 0.01
+"""Largest difference between the shares of unfinished flows with which finished ones compare."""
+
 REPORTED = (0.0, 1e5, 1e7, math.inf)
 """Bounds of the sizes in bytes by which results are printed."""
 
@@ -36,7 +39,8 @@ def errors_by_size(pairs: Iterable[tuple[Slowdowns, Slowdowns]]) -> list[dict[st
 
     A row has the bounds of the sizes (all flows first), the least number of flows, and the errors
     of the mean and the p99: prediction / truth - 1, the largest in absolute value over the pairs.
-    An error is infinite if one of the two has unfinished flows.
+    If both have unfinished flows, an infinite mean or p99 is replaced by that of finished flows; an
+    error is infinite if one alone has, or if their shares differ by more than `LARGEST_DIFFERENCE`.
     """
     pairs = list(pairs)
     rows = []
@@ -135,7 +139,13 @@ def _p99(values: Floats) -> float:
 
 
 def _error(measure: Callable[[Floats], Any], truth: Floats, predicted: Floats) -> float:
+    """Return prediction / truth - 1, of finished flows if both have unfinished ones."""
     expected, value = float(measure(truth)), float(measure(predicted))
-    if expected == value:
-        return 0.0
-    return value / expected - 1 if math.isfinite(expected) and math.isfinite(value) else math.inf
+    if math.isfinite(expected) and math.isfinite(value):
+        return value / expected - 1
+    finished = [values[np.isfinite(values)] for values in (truth, predicted)]
+    shares = [float(np.isfinite(values).mean()) for values in (truth, predicted)]
+    if min(shares) == 0 or max(shares) == 1 or np.ptp(shares) > LARGEST_DIFFERENCE:
+        return math.inf
+    expected, value = (float(measure(done)) for done in finished)
+    return value / expected - 1
