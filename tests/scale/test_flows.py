@@ -32,6 +32,9 @@ SCENARIO: dict[str, Any] = {
 }
 FLOWS = {"kind": "flows", "hosts": 64, "samples": 2}
 
+SIZE = {"kind": "fixed", "size": "20 KB"}
+CALLS = {"kind": "rpc", "request": SIZE, "response": SIZE}
+
 
 def test_the_whole_network_is_predicted() -> None:
     answer = sojourn.run(SCENARIO | {"fidelity": FLOWS})
@@ -64,9 +67,7 @@ def test_an_answer_by_runs_of_the_whole_network_names_its_kind(kind: str, line: 
 
 
 def test_what_a_law_does_not_predict_is_null() -> None:
-    sizes = {"kind": "fixed", "size": "20 KB"}
-    calls = {"kind": "rpc", "request": sizes, "response": sizes}
-    workload = calls | {"pattern": {"load": 0.3, "calls": 600}}
+    workload = CALLS | {"pattern": {"load": 0.3, "calls": 600}}
     answer = sojourn.run(SCENARIO | {"workload": workload, "fidelity": FLOWS})
     assert all(answer.flows[name].null_count() == 1200 for name in OF_PACKETS)
     with pytest.raises(ScenarioError, match="latency: fidelity `flows` predicts FCTs of requests"):
@@ -184,6 +185,10 @@ def test_routings_with_one_path_for_a_burst_are_answered(routing: str) -> None:
                 "fidelity": FLOWS | {"hosts": 192},
             },
             "messages of collective operations follow others",
+        ),
+        (
+            {"workload": CALLS | {"pattern": {"outstanding": 2, "calls": 600}}},
+            r"workload: calls of a closed loop \(`outstanding`\) follow others",
         ),
         (
             {"routing": "spray_random"},

@@ -156,6 +156,11 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
                 f"workload: long-lived flows have no completion time, and {FIELD} `{FLOWS}` "
                 f"predicts no throughput; give a `size`, or use `{SAMPLE}`"
             )
+        if part.get("pattern", {}).get("outstanding", "none") != "none":
+            raise ScenarioError(
+                "workload: calls of a closed loop (`outstanding`) follow others, whose ends "
+                f"{FIELD} `{FLOWS}` predicts one by one; use `{SAMPLE}`, or give a `load`"
+            )
         if part["kind"] == "collective":
             raise ScenarioError(
                 f"workload: messages of collective operations follow others, whose ends {FIELD} "
