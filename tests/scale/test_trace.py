@@ -108,6 +108,13 @@ def test_flows_after_others_do_not_fold() -> None:
         sojourn.fold(scenario(flows), 64)
 
 
+def test_a_fold_without_flows_is_an_error() -> None:
+    # Few racks send, all of them to one.
+    flows = skewed(2000).with_columns(pl.col("source") % 24 + 24, pl.col("target") % 8)
+    with pytest.raises(ScenarioError, match=r"hosts: the fold would have no flows .* more hosts"):
+        sojourn.fold(scenario(flows), 64)
+
+
 def test_the_command_writes_a_folded_trace(tmp_path: Path) -> None:
     skewed(2000).write_csv(tmp_path / "flows.csv", float_precision=12)
     (tmp_path / "big.toml").write_text(

@@ -55,7 +55,8 @@ def columns_of_trace(text: str) -> list[str]:
 def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> FoldedTrace:
     """Return the trace of a scenario for a part of its network; `seed` chooses racks and targets.
 
-    Raises `ScenarioError` for an invalid trace, and for flows that start after others.
+    Raises `ScenarioError` for an invalid trace, for flows that start after others, and if no flow
+    is kept.
     """
     text = scenario["workload"]["file"]["text"]
     if "after" in columns_of_trace(text):
@@ -64,6 +65,11 @@ def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> 
     flows = columns["flows"]
     folding = _TraceFolding(whole, part, flows, np.random.default_rng(seed))
     kept = folding.folded()
+    if not kept.height:
+        raise ScenarioError(
+            "hosts: the fold would have no flows of the trace, since its racks do not send; keep "
+            "more hosts"
+        )
     rows = kept["row"].to_numpy()
     sizes, starts = flows["size_bytes"], flows["start_s"]
     classes = np.array(columns["classes"], dtype=object)
