@@ -172,6 +172,21 @@ def test_every_part_of_a_mixed_workload_is_folded() -> None:
     assert sojourn.run(folded.scenario).flows.height == 2000 + 2 * 16 + 2 * 200
 
 
+@pytest.mark.parametrize(("events", "words"), [(11, "1 or 2 events instead of 1.38"), (16, "")])
+def test_small_numbers_of_events_have_the_right_sum(events: int, words: str) -> None:
+    incast = {"kind": "incast", "fan_in": 16, "size": "20 KB", "interval": "100 us"}
+    folds = [
+        sojourn.fold(scenario(CLOS, incast | {"events": events}), 64, sample)
+        for sample in range(20, 28)
+    ]
+    numbers = [folded.scenario["workload"]["events"] for folded in folds]
+    assert sum(numbers) == events
+    assert max(numbers) - min(numbers) <= 1
+    lines = [line for line in folds[0].not_preserved if "events" in line]
+    assert len(lines) == bool(words)
+    assert all(words in line for line in lines)
+
+
 def test_rules_hold_for_parts_of_nested_mixes() -> None:
     def nested(part: Any) -> dict[str, Any]:
         mixed = {"kind": "mixed", "parts": [POISSON, part]}

@@ -113,9 +113,11 @@ class Folded:
 def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -> Folded:
     """Return the scenario of about `hosts` hosts that stands for the given one.
 
-    The racks of a trace differ; `sample` chooses those that are kept. A network of at most
-    `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not fold: a
-    topology whose racks are not alike, links that fail or differ, or a workload that names hosts.
+    The racks of a trace differ; `sample` chooses those that are kept. Small numbers of events are
+    rounded up or down, such that those of consecutive samples have the right sum. A network of at
+    most `hosts` hosts is returned as it is. Raises `ScenarioError` for a scenario that does not
+    fold: a topology whose racks are not alike, links that fail or differ, or a workload that names
+    hosts.
     """
     # All flows of the few hosts have records.
     given = {
@@ -236,6 +238,7 @@ def _folded(
             *([] if are_alike(workload) else [PARTNERS]),
             *([CACHES] if _has_caches(complete) else []),
             *_bottlenecks(whole, part),
+            *folding.roundings,
         ),
     )
 
@@ -308,6 +311,7 @@ class _Folding:
         self._sums: dict[str, tuple[float, float]] = {}
         self._are_known = True
         self._partners: list[tuple[float, float]] = []
+        self.roundings: list[str] = []
 
     @property
     def partners(self) -> tuple[float, float]:
@@ -437,9 +441,24 @@ class _Folding:
         return {"flows": int(kept) * (self._part.hosts // self._part.pods)}
 
     def _number(self, name: str, complete: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the number of flows, calls or events, if it is limited."""
+        """Return the number of flows, calls or events, if it is limited.
+
+        A small number is rounded such that consecutive samples have the right sum.
+        """
         number = complete[name]
-        return {} if number == "none" else {name: max(1, round(number * self._share))}
+        if number == "none":
+            return {}
+        exact = number * Fraction(self._part.hosts, self._whole.hosts)
+        rounded = max(1, round(exact))
+        if abs(rounded - exact) > LARGEST_ERROR * exact:
+            low = int(exact)
+            bounds = f"{low} or {low + 1}" if low else "1"
+            self.roundings.append(
+                f"a fold has {bounds} {name} instead of {float(exact):.3g}, which have "
+                "another share of the traffic"
+            )
+            rounded = max(1, int((self._sample + 1) * exact) - int(self._sample * exact))
+        return {name: rounded}
 
     def _reference(self, complete: Mapping[str, Any]) -> dict[str, Any]:
         """Return the load reference, if it is not that of the topology."""
