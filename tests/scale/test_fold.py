@@ -129,6 +129,51 @@ def test_too_few_pods_for_a_loaded_core_cause_a_warning_or_an_error() -> None:
         sojourn.fold(scenario(single, POISSON | {"load": 0.005}))
 
 
+LOCAL = {
+    **{"kind": "clos", "pods": 4, "edges_per_pod": 8, "hosts_per_edge": 16},
+    **{"aggregations_per_pod": 8, "cores": 64, "fabric_rate": "10 Gbps", "core_rate": "10 Gbps"},
+}
+"""Network whose fabric is the most loaded tier if most traffic stays in pods."""
+
+
+def within_pods(share: float, **workload: Any) -> dict[str, Any]:
+    shares = [0.05, 0.95 * share, 0.95 * (1 - share)]
+    return POISSON | {"load": 0.05, "pairs": "by_distance", "shares": shares} | workload
+
+
+@pytest.mark.parametrize(
+    ("share", "changes", "units"),
+    [
+        (0.9, {}, "2 of 4 pods, 4 of 8 racks in each"),
+        (0.9, {"fabric_rate": "40 Gbps"}, "4 of 4 pods, 2 of 8 racks in each"),
+        (0.3, {}, "4 of 4 pods, 2 of 8 racks in each"),
+        (
+            0.7,
+            {"cores": 16},
+            "4 of 4 pods, 4 of 8 racks in each, 8 of 16 hosts in a rack",
+        ),
+    ],
+    ids=["fabric", "fast", "beyond pods", "fabric and core"],
+)
+def test_a_fold_has_racks_enough_for_a_loaded_fabric(
+    share: float, changes: Any, units: str
+) -> None:
+    folded = sojourn.fold(scenario(LOCAL | changes, within_pods(share)), 128)
+    assert (folded.kept, folded.units, folded.enough) == (128, units, 0)
+
+
+def test_too_few_racks_for_a_loaded_fabric_cause_a_warning_or_an_error() -> None:
+    # Racks of 17 hosts with 8 uplinks are not divided.
+    local = LOCAL | {"hosts_per_edge": 17}
+    few = "2 of 4 pods, 2 of 8 racks in each share the fabric, .* nearly: .* keep 136 hosts"
+    whole = scenario(local, within_pods(0.9, load=0.02))
+    folded = sojourn.fold(whole, 70)
+    assert (folded.kept, folded.short, folded.enough) == (68, "fabric", 136)
+    assert re.search(few, folded.lines()[-1])
+    with pytest.raises(ScenarioError, match=f"hosts: {few}"):
+        sojourn.fold(scenario(local, within_pods(0.9, load=0.3)), 70)
+
+
 def doubts_of(whole: dict[str, Any]) -> dict[str, str]:
     return doubts(sojourn.run(whole | {"fidelity": "sample", "time_limit": "2 ms"}))
 

@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.analysis import metrics
 from sojourn.base.units import format_size_range, format_time, parse_time
 from sojourn.runs.results import Result
-from sojourn.scale.fold import few_pods
+from sojourn.scale.fold import short_queues
 from sojourn.scale.law import SPARSE
 from sojourn.scenario.fidelity import PACKETS, SAMPLE
 
@@ -125,7 +125,8 @@ def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
             "fidelity `packets`",
         )
     if enough := fidelity.get("enough", 0):
-        lines["pods"] = enough, few_pods(fidelity["units"], enough)
+        line = short_queues(fidelity["units"], fidelity.get("short", "core"), enough)
+        lines["pods"] = enough, line
     if fidelity["fan_in"] and kept < NEAR_FAN_IN * fidelity["fan_in"]:
         lines["fan_in"] = (
             fidelity["fan_in"] / kept,

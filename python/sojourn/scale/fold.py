@@ -12,7 +12,14 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse_time
-from sojourn.scale.network import ENOUGH_PODS, FAT_TREE, MANY_PODS, Network, read_network
+from sojourn.scale.network import (
+    ENOUGH_PODS,
+    ENOUGH_RACKS,
+    FAT_TREE,
+    MANY_PODS,
+    Network,
+    read_network,
+)
 from sojourn.scale.trace import fold_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import FIELD, RECORDS, Fidelity
@@ -35,17 +42,21 @@ FEW = 2
 """Racks in a pod, or pods, with which overloads differ from those of more."""
 
 NEARLY_MOST_LOADED = 0.8
-"""Utilisation of the core, as a share of that of the most loaded tier, from which it needs the
-queues of the whole."""
+"""Utilisation of the core or of the fabric, as a share of that of the most loaded tier, from which
+it needs the queues of the whole."""
+
+MOSTLY_WITHIN_PODS = 0.6
+"""Share of the traffic beyond racks that stays in pods from which two racks of a pod are too few:
+means of folds were 0 to 1 % off at 0.25 and 0.5, 3 % too low at 0.75, and 16 % too low at 0.95."""
 
 OVERSUBSCRIBED = 1.5
 """Utilisation of links to the core, as a multiple of that of access links, from which the flows of
 few pods share too many of them."""
 
-LARGEST_CORE_LOAD, SLOW_CORE = 0.3, 2.0
-"""Utilisation of the core, and its rate as a multiple of that of hosts, at which two pods are
-refused if the core is the most loaded tier: means were 10 % too low at the first with cores as fast
-as hosts, and 23 % at a load of 0.7 with the second."""
+LARGEST_LOAD, SLOW = 0.3, 2.0
+"""Utilisation of core or fabric, and their rate as a multiple of that of hosts, at which two pods
+or racks are refused if these are the most loaded tier: means were 10 % too low at the first with
+cores as fast as hosts, and 23 % at a load of 0.7 with the second."""
 
 FOLDING = ("poisson", "incast", "synchronised", "long_lived", "rpc", "storage", "trace", "mixed")
 """Workloads that fold; each is a method of `_Folding`."""
@@ -87,7 +98,9 @@ class Folded:
     not_preserved: Sequence[str] = ()
     """Differences from the whole network in words."""
     enough: int = 0
-    """Hosts of a fold with enough pods, if this one has too few for the queues of the core."""
+    """Hosts of a fold with enough pods and racks, if this one has too few."""
+    short: str = ""
+    """Tier whose queues are too short, if this fold has too few pods or racks."""
 
     @property
     def share(self) -> float:
@@ -106,7 +119,11 @@ class Folded:
             f"{self.kept} of {self.hosts} hosts: {self.units}",
             *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
             *(f"not preserved: {line}" for line in self.not_preserved),
-            *([f"warning: {few_pods(self.units, self.enough)}"] if self.enough else []),
+            *(
+                [f"warning: {short_queues(self.units, self.short, self.enough)}"]
+                if self.enough
+                else []
+            ),
         ]
 
 
@@ -139,20 +156,21 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     folded = _folded(given, complete, whole, part, sample)
     least = max(LEAST_HOSTS, 2 * fan_in)
-    for pods in _needed_pods(whole, folded):
-        if part.pods >= min(pods, whole.pods):
+    is_divisible = folded.are_alike
+    needs = _needs(whole, folded)
+    for need in needs:
+        if part.has(*need, whole):
             return folded
-        better = whole.folded_with_pods(
-            pods, least, max(hosts, part.hosts), is_divisible=folded.are_alike
-        )
+        better = whole.folded_with(*need, least, max(hosts, part.hosts), is_divisible=is_divisible)
         if better:
             return _folded(given, complete, whole, better, sample)
-    if not _needed_pods(whole, folded):
+    if not needs:
         return folded
-    number = whole.hosts_with_pods(least, is_divisible=folded.are_alike)
-    if _is_refused(whole, part, folded):
-        raise ScenarioError(f"hosts: {few_pods(folded.units, number)}")
-    return replace(folded, enough=number)
+    short = _short_tier(whole, part, folded)
+    number = whole.hosts_with(*needs[-1], least, is_divisible=is_divisible)
+    if _is_refused(whole, part, folded, short):
+        raise ScenarioError(f"hosts: {short_queues(folded.units, short, number)}")
+    return replace(folded, enough=number, short=short)
 
 
 def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
@@ -167,41 +185,69 @@ def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
         )
 
 
-def _loads(whole: Network, folded: Folded) -> tuple[float, float, float]:
-    """Return the utilisations of access links, of links to the core, and of the most loaded tier.
+def _loads(whole: Network, folded: Folded) -> dict[str, float]:
+    """Return the utilisation of each tier of the whole.
 
     Flows without a load are as fast as hosts and go to all others.
     """
     loads = {tier: load for tier, (load, _) in folded.utilisations.items()}
-    loads = loads or whole.utilisations(whole.rates["access"], whole.uniform_shares())
-    return loads["access"], loads[whole.top_tier], max(loads.values())
+    return loads or whole.utilisations(whole.rates["access"], whole.uniform_shares())
 
 
-def _is_slow(whole: Network) -> bool:
-    """Return true if a host's flow fills a good part of a link to the core."""
-    return whole.rates[whole.top_tier] <= SLOW_CORE * whole.rates["access"]
+def _is_slow(whole: Network, tier: str) -> bool:
+    """Return true if a host's flow fills a good part of a link of a tier."""
+    return whole.rates[tier] <= SLOW * whole.rates["access"]
 
 
-def _needed_pods(whole: Network, folded: Folded) -> Sequence[int]:
-    """Return the pods that a fold needs because of the queues of the core, best first."""
-    access, core, most = _loads(whole, folded)
-    if core <= 0 or core < NEARLY_MOST_LOADED * most:
-        return ()
+def _needs_pods(whole: Network, loads: Mapping[str, float]) -> bool:
+    """Return true if the queues of the core matter, which two pods lack."""
+    core = loads[whole.top_tier]
+    return core > 0 and core >= NEARLY_MOST_LOADED * max(loads.values())
+
+
+def _needs_racks(whole: Network, loads: Mapping[str, float]) -> bool:
+    """Return true if the queues from aggregation switches to racks matter, which two racks lack."""
+    if not whole.aggregations or loads["fabric"] < NEARLY_MOST_LOADED * max(loads.values()):
+        return False
+    fabric = loads["fabric"] * whole.racks * whole.aggregations * whole.rates["fabric"]
+    core = loads["core"] * whole.cores * whole.rates["core"]
+    return fabric > 0 and 1 - core / fabric >= MOSTLY_WITHIN_PODS
+
+
+def _needs(whole: Network, folded: Folded) -> Sequence[tuple[int, int]]:
+    """Return the pods, and racks in each, that a fold needs because of queues, best first."""
+    loads = _loads(whole, folded)
+    racks = ENOUGH_RACKS if _needs_racks(whole, loads) else FEW
+    if not _needs_pods(whole, loads):
+        return [(FEW, racks)] if racks > FEW else []
     # Racks of traces are not divided, so that more pods would have fewer racks.
-    is_shared = core >= OVERSUBSCRIBED * access and _is_slow(whole) and folded.are_alike
-    return (MANY_PODS, ENOUGH_PODS) if is_shared else (ENOUGH_PODS,)
+    is_bottleneck = loads[whole.top_tier] >= OVERSUBSCRIBED * loads["access"]
+    is_shared = is_bottleneck and _is_slow(whole, whole.top_tier) and folded.are_alike
+    return [(pods, racks) for pods in ((MANY_PODS, ENOUGH_PODS) if is_shared else (ENOUGH_PODS,))]
 
 
-def _is_refused(whole: Network, part: Network, folded: Folded) -> bool:
-    """Return true if the queues of the core, which the part lacks, are most of the delays."""
-    _, core, most = _loads(whole, folded)
-    return part.pods == FEW and _is_slow(whole) and core == most >= LARGEST_CORE_LOAD
+def _short_tier(whole: Network, part: Network, folded: Folded) -> str:
+    """Return the tier whose queues the part lacks: that of the core if it has too few pods."""
+    loads = _loads(whole, folded)
+    has_pods = part.has(ENOUGH_PODS, FEW, whole) or not _needs_pods(whole, loads)
+    return "fabric" if has_pods else whole.top_tier
 
 
-def few_pods(units: str, enough: int) -> str:
-    """Return the doubt about a fold with too few pods; `enough` hosts have enough of them."""
+def _is_refused(whole: Network, part: Network, folded: Folded, short: str) -> bool:
+    """Return true if the queues of the tier, which the part lacks, are most of the delays."""
+    loads = _loads(whole, folded)
+    number = part.pods if short == whole.top_tier else part.racks
     return (
-        f"{units} share the core, which is the most loaded tier or nearly: its queues are too "
+        number == FEW
+        and _is_slow(whole, short)
+        and loads[short] == max(loads.values()) >= LARGEST_LOAD
+    )
+
+
+def short_queues(units: str, tier: str, enough: int) -> str:
+    """Return the doubt about a fold with too few pods or racks; `enough` hosts have enough."""
+    return (
+        f"{units} share the {tier}, which is the most loaded tier or nearly: its queues are too "
         f"short, so that `sample` has too low slowdowns and `flows` too high ones; keep {enough} "
         "hosts"
     )
@@ -261,6 +307,10 @@ def _bottlenecks(whole: Network, part: Network) -> list[str]:
         lines.append(
             f"{FEW} instead of {whole.racks} racks share an uplink of a pod, whose queue is full "
             "for longer when it drops, so that more small packets are lost (keep more hosts)"
+        )
+        lines.append(
+            f"{FEW} instead of {whole.racks} racks send to each other through the switches of a "
+            "pod: no queue of their flows builds up at the ports to racks (keep more hosts)"
         )
     if whole.aggregations and part.pods == FEW < whole.pods:
         lines.append(

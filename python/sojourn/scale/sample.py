@@ -108,6 +108,7 @@ class Samples:
             "utilisations": {tier: list(loads) for tier, loads in folded.utilisations.items()},
             "not_preserved": list(folded.not_preserved),
             "enough": folded.enough,
+            "short": folded.short,
         }
 
 
