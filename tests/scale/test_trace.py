@@ -64,6 +64,46 @@ def test_samples_have_other_racks() -> None:
     assert sojourn.fold(whole, 64, 1) == sojourn.fold(whole, 64, 1)
 
 
+LEAVES = {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 16, "spines": 4}
+"""Network of which 64 hosts are four racks."""
+
+
+def kept_leaves(sigma: float, hosts: int) -> list[tuple[int, ...]]:
+    """Return the racks that eight samples of a trace of `LEAVES` keep."""
+    # The size of a flow states its row, and so its sender.
+    flows = skewed(sigma=sigma).with_columns(size_bytes=10_000 + pl.int_range(pl.len()))
+    racks = (flows["source"] // 16).to_numpy()
+    whole = scenario(flows) | {"topology": LEAVES}
+    folds = [flows_of(sojourn.fold(whole, hosts, sample)) for sample in range(8)]
+    return [tuple(np.unique(racks[fold["size_bytes"].to_numpy() - 10_000])) for fold in folds]
+
+
+def test_samples_of_few_racks_keep_others() -> None:
+    kept = kept_leaves(0.05, 64)
+    assert all(len(racks) == 4 for racks in kept)
+    assert len(set(kept)) >= 6
+    # No rack stands out, so that none is in each sample.
+    assert not set.intersection(*map(set, kept))
+
+
+def test_an_outstanding_rack_is_always_kept() -> None:
+    kept = kept_leaves(0.5, 208)
+    assert set.intersection(*map(set, kept))
+    # Thirteen of sixteen racks are distinct.
+    assert all(len(racks) == 13 for racks in kept)
+
+
+@pytest.mark.parametrize(("leaves", "has_line"), [(5, True), (16, False)])
+def test_few_combinations_of_racks_are_stated(leaves: int, has_line: bool) -> None:
+    flows = skewed(sigma=0.1).with_columns(pl.col("source", "target") % (16 * leaves))
+    flows = flows.filter(pl.col("source") != pl.col("target"))
+    whole = scenario(flows) | {"topology": LEAVES | {"leaves": leaves}}
+    lines = sojourn.fold(whole, 64).not_preserved
+    assert (
+        any("samples keep nearly the same racks of a trace" in each for each in lines) == has_line
+    )
+
+
 def test_flows_that_start_together_keep_their_number_and_have_distinct_senders() -> None:
     random = np.random.default_rng(1)
     events = [

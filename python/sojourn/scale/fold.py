@@ -20,7 +20,7 @@ from sojourn.scale.network import (
     Network,
     read_network,
 )
-from sojourn.scale.trace import fold_trace
+from sojourn.scale.trace import FEW_COMBINATIONS, fold_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import FIELD, RECORDS, Fidelity
 from sojourn.scenario.fields import parts_of
@@ -284,7 +284,7 @@ def _folded(
             *([] if are_alike(workload) else [PARTNERS]),
             *([CACHES] if _has_caches(complete) else []),
             *_bottlenecks(whole, part),
-            *folding.roundings,
+            *folding.differences,
         ),
     )
 
@@ -361,7 +361,7 @@ class _Folding:
         self._sums: dict[str, tuple[float, float]] = {}
         self._are_known = True
         self._partners: list[tuple[float, float]] = []
-        self.roundings: list[str] = []
+        self.differences: list[str] = []
 
     @property
     def partners(self) -> tuple[float, float]:
@@ -443,6 +443,11 @@ class _Folding:
         folded = fold_trace(scenario, self._whole, self._part, self._sample)
         self._add_loads(*folded.loads)
         self._partners.append(folded.partners)
+        if folded.combinations < FEW_COMBINATIONS:
+            self.differences.append(
+                f"samples keep nearly the same racks of a trace ({folded.combinations} "
+                "combinations), so that intervals are too narrow (keep fewer hosts)"
+            )
         return {"file": {"name": f"folded-{file['name']}", "text": folded.text}}
 
     def _synchronised(
@@ -503,7 +508,7 @@ class _Folding:
         if abs(rounded - exact) > LARGEST_ERROR * exact:
             low = int(exact)
             bounds = f"{low} or {low + 1}" if low else "1"
-            self.roundings.append(
+            self.differences.append(
                 f"a fold has {bounds} {name} instead of {float(exact):.3g}, which have "
                 "another share of the traffic"
             )

@@ -9,6 +9,7 @@ ones.) Flows that start together for one target stay together if the target is k
 senders.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,19 @@ from sojourn.scenario.encoding import trace
 from sojourn.scenario.reading import Scenario
 
 DRAWS = 400
-"""Draws of racks, of which the one most like the whole is taken."""
+"""Most draws of racks, of which the one most like the whole is taken."""
+
+DIVERSITY = 20
+"""Combinations of racks for each draw: of few, the best would be the same in all samples."""
+
+FEW_COMBINATIONS = 20
+"""Combinations of racks below which samples are nearly the same."""
+
+UNEVEN = 0.05
+"""Largest difference of the bytes that kept racks send from the mean, as a share of it."""
+
+OUTSTANDING = 1.25
+"""Traffic of the most loaded rack, as a multiple of the mean, from which it is always kept."""
 
 SWAPS, REACH = 20, 50
 """Rounds of swaps of targets, and the largest distance of two flows that swap, by rank of size."""
@@ -44,6 +57,8 @@ class FoldedTrace:
     partners: tuple[float, float]
     """Share of a rack's bytes to others that its largest partner at each distance receives, and
     with targets drawn anew: means over racks of the whole, weighted by bytes."""
+    combinations: int
+    """Number of combinations of racks from which those kept are drawn."""
 
 
 def columns_of_trace(text: str) -> list[str]:
@@ -94,7 +109,7 @@ def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> 
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     text = table.write_csv(float_precision=12)
     partners = _partners(whole, folding.sources, folding.targets, sizes)
-    return FoldedTrace(text, loads, partners)
+    return FoldedTrace(text, loads, partners, folding.combinations)
 
 
 def _loads(
@@ -182,20 +197,50 @@ class _TraceFolding:
         quantiles = np.linspace(0, 1, 21)
         loads = [load / max(load.mean(), 1e-300) for load in (sent, received)]
         spreads = [np.quantile(load, quantiles) for load in loads]
-        best, least = order[:number], np.inf
-        for _ in range(DRAWS):
-            # One rack of each stratum of the order, and the most loaded one.
-            places = (self._random.uniform(size=number) + np.arange(number)) * racks / number
-            places[-1] = racks - 1
-            drawn = order[places.astype(np.int64)]
+        tiers = [load / load.mean() for load in self._sent_beyond(racks) if load.any()]
+        most = (sent + received)[order[-1]] / max((sent + received).mean(), 1e-300)
+        draws = self._draws(racks, number, is_kept=most >= OUTSTANDING)
+        enough = min(DRAWS, max(1, self.combinations // DIVERSITY))
+        best, least, accepted = order[:number], (True, np.inf), 0
+        for places in draws:
+            drawn = order[places]
             score = sum(
                 abs(load[drawn].mean() - 1)
                 + np.abs(np.quantile(load[drawn], quantiles) - spread).mean()
                 for load, spread in zip(loads, spreads, strict=True)
             )
-            if score < least:
-                best, least = drawn, score
+            is_uneven = any(abs(load[drawn].mean() - 1) > UNEVEN for load in tiers)
+            if (is_uneven, score) < least:
+                best, least = drawn, (is_uneven, score)
+            accepted += not is_uneven
+            if accepted == enough:
+                break
         return self._random.permutation(best)
+
+    def _draws(self, racks: int, number: int, *, is_kept: bool) -> Hosts:
+        """Return places of racks in the order of traffic: draws with one of each stratum of it.
+
+        The last is the most loaded one if `is_kept`. Counts the possible combinations.
+        """
+        places = (self._random.uniform(size=(DRAWS, number)) + np.arange(number)) * racks / number
+        bounds = np.arange(number + 1) * racks / number
+        sizes = np.ceil(bounds[1:]).astype(int) - np.floor(bounds[:-1]).astype(int)
+        if is_kept:
+            places[:, -1] = racks - 1
+            sizes[-1] = 1
+        self.combinations = math.prod(map(int, sizes))
+        # Strata may share a rack at their bound, of which one takes the next.
+        least = places.astype(np.int64) - np.arange(number)
+        distinct = np.minimum(np.maximum.accumulate(least, axis=1), racks - number)
+        drawn: Hosts = distinct + np.arange(number)
+        return drawn
+
+    def _sent_beyond(self, racks: int) -> list[Floats]:
+        """Return the bytes that each rack sends: all, beyond the rack, and beyond the pod."""
+        distances = self._whole.distances(self.sources, self.targets)
+        of_flows = self.sources // self._whole.hosts_per_rack
+        beyond = [np.where(distances >= least, self._sizes, 0.0) for least in range(3)]
+        return [np.bincount(of_flows, sizes, racks).astype(np.float64) for sizes in beyond]
 
     def folded(self) -> pl.DataFrame:
         """Return the kept flows in order: `row` in the trace, new `source` and `target`."""
