@@ -30,7 +30,7 @@ SCENARIO: dict[str, Any] = {
     },
     "transport": "dctcp",
 }
-FLOWS = {"kind": "flows", "hosts": 64, "samples": 2}
+FLOWS: dict[str, Any] = {"kind": "flows", "hosts": 64, "samples": 2}
 
 SIZE = {"kind": "fixed", "size": "20 KB"}
 CALLS = {"kind": "rpc", "request": SIZE, "response": SIZE}
@@ -248,6 +248,47 @@ def test_a_trace_with_deadlines_may_have_terminated_flows(
                 answers.plan(whole | {"fidelity": FLOWS})
         else:
             answers.plan(whole | {"fidelity": FLOWS})
+
+
+def with_queries(racks: range) -> dict[str, Any]:
+    """Return a scenario in which a half percent of the flows are queries, which `racks` send."""
+    random, flows = np.random.default_rng(1), 8000
+    is_query = np.arange(flows) % 200 == 0
+    queries = random.integers(16 * racks[0], 16 * racks[-1] + 16, flows)
+    sources = np.where(is_query, queries, random.integers(0, 192, flows))
+    table = pl.DataFrame(
+        {
+            "start_s": np.arange(flows) * 5e-7,
+            "source": sources,
+            "target": (sources + random.integers(1, 192, flows)) % 192,
+            "size_bytes": np.where(is_query, 2000, random.integers(12_000, 28_000, flows)),
+            "class": np.where(is_query, "query", "bulk"),
+        }
+    )
+    file = {"name": "flows.csv", "text": table.write_csv(float_precision=12)}
+    return SCENARIO | {"workload": {"kind": "trace", "file": file}, "fidelity": FLOWS}
+
+
+def has_queries(scenario: Any) -> bool:
+    """Return true if a sample has a query."""
+    samples = answers.plan(scenario).scenarios[: FLOWS["samples"]]
+    return any("query" in str(sample) for sample in samples)
+
+
+@pytest.mark.parametrize("has_doubt", [True, False])
+def test_a_class_without_flows_in_samples_is_named(has_doubt: bool) -> None:
+    of_single_racks = (with_queries(range(rack, rack + 1)) for rack in range(12))
+    lacking = next(each for each in of_single_racks if not has_queries(each))
+    answer = sojourn.run(lacking if has_doubt else with_queries(range(12)))
+    shares = answer.summary["fidelity"]["sparse_classes"]
+    assert shares == {"bulk": 0, "query": 1 if has_doubt else 0}
+    doubt = doubts(answer).get("sparse", "")
+    assert ("100 % of the flows of class query" in doubt) == has_doubt
+    with console.capture() as capture:
+        console.print(result_tables(answer), width=160, soft_wrap=True)
+    table_by_class = capture.get().split("by class")[1].split("busiest links")[0]
+    (line,) = [each for each in table_by_class.splitlines() if each.strip().startswith("query")]
+    assert ("±" in line.replace(" ", "").replace("±-", "")) != has_doubt
 
 
 def test_terminated_flows_of_samples_are_an_error() -> None:

@@ -22,7 +22,7 @@ def flows(number: int, seed: int = 1) -> tuple[FluidFlows, "np.typing.NDArray[np
 def test_a_law_on_its_own_sample_returns_the_distribution() -> None:
     fluid, packets = flows(20_000)
     predicted, sparse = Law([(fluid, packets)]).predict(fluid, seed=3)
-    assert sparse == 0
+    assert not sparse.any()
     for share in (0.5, 0.9, 0.99):
         ratio = np.quantile(predicted, share) / np.quantile(packets, share)
         assert abs(ratio - 1) < 0.03
@@ -88,7 +88,7 @@ def test_loads_of_receivers_have_their_own_ratios() -> None:
     # A load that no sample had takes the ratios of all.
     other = dataclasses.replace(fluid, loads=loads * 0 + 0.9)
     predicted, sparse = Law([(learnt, packets)]).predict(other, seed=1)
-    assert sparse == 0
+    assert not sparse.any()
     assert abs(predicted.mean() / packets.mean() - 1) < 0.1
 
 
@@ -103,7 +103,7 @@ def test_unknown_sizes_are_counted() -> None:
     fluid, packets = flows(5000)
     huge = dataclasses.replace(fluid, sizes=fluid.sizes * 0 + 1e9)
     predicted, sparse = Law([(fluid, packets)]).predict(huge, seed=1)
-    assert sparse == 1
+    assert sparse.all()
     assert (predicted == fluid.slowdowns).all()
 
 

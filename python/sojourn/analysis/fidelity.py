@@ -30,6 +30,9 @@ LARGEST_FLUID_ERROR = 0.1
 """Difference between the mean slowdowns of a fluid in the whole and in samples that causes a
 warning, if they are lower in samples; answers had means 6 to 11 % too high at 12 to 18 %."""
 
+MOST = 0.5
+"""Share of the flows of a class that samples hardly have, above which it has no intervals."""
+
 FEW_FLOWS, LARGEST_SHARE = 0.01, 0.5
 """Share of the flows that causes a warning if its part in the mean is larger than the second."""
 
@@ -148,10 +151,17 @@ def _doubts_of_checks(fidelity: Mapping[str, Any]) -> Doubts:
             f"the mean slowdown of folded networks of half the size differs by up to "
             f"{100 * trend:.0f} %: keep more hosts",
         )
-    if (sparse := fidelity.get("sparse", 0.0)) > SPARSE:
-        percent = f"{100 * sparse:.0f} %"
-        line = f"{percent} of the flows have sizes that hardly occur in samples"
-        lines["sparse"] = sparse, line
+    # Answers of earlier versions have the share of all flows only.
+    shares = fidelity.get("sparse_classes", {"": fidelity.get("sparse", 0.0)})
+    name, sparse = max(shares.items(), key=lambda each: each[1], default=("", 0.0))
+    if sparse > SPARSE:
+        flows = f"the flows of class {name}" if len(shares) > 1 else "the flows"
+        raw = "; the means of this class are nearly those of the fluid" if sparse > MOST else ""
+        lines["sparse"] = (
+            sparse,
+            f"{100 * sparse:.0f} % of {flows} have sizes that hardly occur in samples{raw}: use "
+            "more hosts or samples",
+        )
     fluid = fidelity.get("fluid", {})
     if fidelity["are_alike"] and None not in fluid.values() and fluid:
         lower = 1 - fluid["samples"] / fluid["whole"]
@@ -177,6 +187,12 @@ def _doubts_of_checks(fidelity: Mapping[str, Any]) -> Doubts:
             "or samples, or the fidelity `sample`",
         )
     return lines
+
+
+def has_samples(result: Result, name: str) -> bool:
+    """Return false for a class whose flows hardly occur in the samples of a law."""
+    shares = result.summary.get("fidelity", {}).get("sparse_classes", {})
+    return bool(shares.get(name, 0.0) <= MOST)
 
 
 def checked_flows(row: Mapping[str, Any]) -> str:

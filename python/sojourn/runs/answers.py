@@ -27,7 +27,7 @@ from sojourn.runs.results import (
     is_timed,
 )
 from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
-from sojourn.scale.law import FluidFlows, Law, self_check
+from sojourn.scale.law import Flags, FluidFlows, Indices, Law, self_check
 from sojourn.scale.sample import Samples, check_flows, fluid_of
 from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import Prepared
@@ -221,7 +221,7 @@ class _Flows:
         ]
         seed = int(self._scenario.get("seed", 1))
         fluid_flows = _fluid_flows(whole.flows, classes, bps)
-        slowdowns, sparse = Law(pairs).predict(fluid_flows, seed)
+        slowdowns, are_sparse = Law(pairs).predict(fluid_flows, seed)
         complete = Prepared(self._scenario).complete()
         limit_s = parse_time(complete["time_limit"])
         last_s = _last_end(whole.flows, slowdowns)
@@ -235,7 +235,8 @@ class _Flows:
             "simulated_s": max(whole.summary["simulated_s"], min(limit_s, last_s)),
             "fidelity": self._samples.summary()
             | {
-                "sparse": sparse,
+                "sparse": float(are_sparse.mean()) if len(are_sparse) else 0.0,
+                "sparse_classes": _shares(are_sparse, fluid_flows.classes, classes),
                 "self_check": self_check(pairs, classes, seed),
                 "fluid": {
                     "whole": _mean([fluid_flows]),
@@ -275,6 +276,12 @@ def _learnt_flows(
     )
     slowdowns = both["packets"].fill_null(math.inf).to_numpy()
     return _fluid_flows(both, classes, access_bps), slowdowns
+
+
+def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict[str, float]:
+    """Return the share of the flows of each class in sparse cells of the law."""
+    of_classes = {name: are_sparse[numbers == number] for number, name in enumerate(classes)}
+    return {name: float(flags.mean()) for name, flags in of_classes.items() if len(flags)}
 
 
 def _mean(fluids: Sequence[FluidFlows]) -> float | None:

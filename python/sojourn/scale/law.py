@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sojourn.scale.errors import Floats, errors_by_size
 
 Indices = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 SIZES = np.array([300.0, *(base * 10.0**power for power in range(3, 10) for base in (1, 3))])
 """Bounds of the sizes of cells in bytes."""
@@ -36,7 +37,7 @@ BLOCK = 1 << 20
 """Flows that are predicted together."""
 
 SPARSE = 0.01
-"""Share of flows in cells without enough ratios of their size that causes a warning."""
+"""Share of the flows of a class in cells without enough ratios that causes a warning."""
 
 
 @dataclass(frozen=True)
@@ -108,35 +109,34 @@ class Law:
         if len(ratios) < LEAST_RATIOS:
             self._sparse |= set(range(first, first + CELLS))
 
-    def predict(self, fluid: FluidFlows, seed: int) -> tuple[Floats, float]:
-        """Return slowdowns by packets, and the share of flows in sparse or unknown cells.
+    def predict(self, fluid: FluidFlows, seed: int) -> tuple[Floats, Flags]:
+        """Return slowdowns by packets, and true for flows in sparse or unknown cells.
 
         A flow takes the quantile of its cell that its number and the seed give, the same for all
         schemes. A flow of a size that no sample had keeps its slowdown in the fluid.
         """
-        slowdowns, sparse = [], 0
+        slowdowns, are_sparse = [], []
         for number, block in enumerate(fluid.blocks()):
-            predicted, sparse_here = self._predict(block, uniform(seed, len(block), number * BLOCK))
+            predicted, sparse = self._predict(block, uniform(seed, len(block), number * BLOCK))
             slowdowns.append(predicted)
-            sparse += sparse_here
-        return np.concatenate(slowdowns), sparse / max(1, len(fluid))
+            are_sparse.append(sparse)
+        return np.concatenate(slowdowns), np.concatenate(are_sparse)
 
-    def _predict(self, fluid: FluidFlows, quantiles: Floats) -> tuple[Floats, int]:
-        """Return slowdowns by packets, and the number of flows in sparse or unknown cells."""
+    def _predict(self, fluid: FluidFlows, quantiles: Floats) -> tuple[Floats, Flags]:
+        """Return slowdowns by packets, and true for flows in sparse or unknown cells."""
         cells = fluid.rows() * CELLS + fluid.columns()
         order = np.argsort(cells, kind="stable")
-        slowdowns, sparse = fluid.slowdowns.copy(), 0
+        slowdowns, are_sparse = fluid.slowdowns.copy(), np.zeros(len(fluid), dtype=np.bool_)
         starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
         for members in np.split(order, starts[1:]) if len(order) else []:
             cell = int(cells[members[0]])
             ratios = self._ratios.get(cell)
-            if ratios is None or cell in self._sparse:
-                sparse += len(members)
+            are_sparse[members] = ratios is None or cell in self._sparse
             if ratios is not None:
                 drawn = ratios[(quantiles[members] * len(ratios)).astype(np.int64)]
                 slowdowns[members] *= drawn
         np.maximum(slowdowns, 1.0, out=slowdowns)
-        return slowdowns, sparse
+        return slowdowns, are_sparse
 
 
 def _near(by_column: Sequence[Floats], column: int) -> Floats:

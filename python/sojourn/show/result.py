@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sojourn.analysis import convergence, jobs, long_lived, metrics, rpc
+from sojourn.analysis.fidelity import has_samples
 from sojourn.base.statistics import BATCHES
 from sojourn.base.units import (
     format_bit_rate,
@@ -210,7 +211,17 @@ def _class_intervals(result: Result) -> Mapping[str, HalfWidths]:
     if not p99s:
         return {}
     means = _half_widths(convergence.within_run(result, bucket) for bucket in buckets)
-    return {column: {"mean": means[column], "p99": p99s[column]} for column in p99s}
+    known = [has_samples(result, bucket.name) for bucket in buckets]
+    return {
+        column: {
+            name: [
+                width if is_known else math.nan
+                for width, is_known in zip(widths, known, strict=True)
+            ]
+            for name, widths in (("mean", means[column]), ("p99", p99s[column]))
+        }
+        for column in p99s
+    }
 
 
 def _half_widths(tables: Iterable[pl.DataFrame]) -> dict[str, list[float]]:
