@@ -38,6 +38,14 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
     assert "counts of flows, packets, drops and marks: sums of 2 samples" in lines
 
 
+def test_samples_that_cost_as_much_as_the_whole_are_stated() -> None:
+    scenario = FOLDABLE | {"time_limit": "100 us"}
+    line = "samples simulate 192 hosts, no fewer than `packets` would"
+    for samples, is_stated in ((2, False), (3, True)):
+        answer = sojourn.run(scenario | {"fidelity": SAMPLE | {"samples": samples}})
+        assert (line in fidelity_lines([answer])) == is_stated
+
+
 def test_histograms_of_all_samples_are_added() -> None:
     changes = {"samples": {"interval": "10 us", "rtts": True}}
     answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE})

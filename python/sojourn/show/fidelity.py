@@ -72,9 +72,12 @@ def _network_lines(fidelity: Mapping[str, Any]) -> list[str]:
         f"{tier} {100 * folded:.1f} % (whole {100 * whole:.1f} %)"
         for tier, (whole, folded) in fidelity["utilisations"].items()
     ]
+    simulated = samples * fidelity["kept"]
+    cost = f"samples simulate {format_count(simulated)} hosts, no fewer than `{PACKETS}` would"
     return [
         f"fidelity: {fidelity['kind']}: {samples} x {fidelity['kept']} of {hosts} hosts "
         f"({fidelity['units']})",
+        *([cost] if simulated >= fidelity["hosts"] else []),
         *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
     ]
 
