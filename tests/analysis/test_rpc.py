@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import Run, calls, steady
+from sojourn import Run, calls, run, steady
 from sojourn.runs.results import Result
 
 
@@ -110,3 +110,24 @@ def test_rtts_are_measured_for_the_given_class() -> None:
     assert steady.rtt("p99", of="incast", less_s=1e-3)(result).value == pytest.approx(2e-3)
     table = steady.rtt_cdf([Run({}, result)], of="rpc")
     assert table.rows() == [(1e-3, 1.0)]
+
+
+@pytest.mark.parametrize("fidelity", ["packets", {"kind": "sample", "hosts": 64, "samples": 3}])
+def test_calls_of_nested_mixes_have_latencies(fidelity: Any) -> None:
+    size = {"kind": "fixed", "size": "2 KB"}
+    flows = {"kind": "poisson", "load": 0.1, "flows": 40, "sizes": size}
+    pattern = {"load": 0.1, "calls": 30}
+    one, other = (
+        {"kind": "rpc", "request": size, "response": size, "pattern": pattern, "class": name}
+        for name in ("one", "other")
+    )
+    inner = {"kind": "mixed", "parts": [flows, one, flows]}
+    scenario = {
+        **{"topology": {"kind": "leaf_spine", "leaves": 8}, "transport": "dctcp"},
+        **{"workload": {"kind": "mixed", "parts": [other, inner]}, "fidelity": fidelity},
+    }
+    table = calls.calls(run(scenario))
+    answered = table.drop_nulls("latency_s")["kind"].value_counts().sort("kind")
+    assert answered["kind"].to_list() == ["one", "other"]
+    assert (answered["count"] >= 30).all()
+    assert table["latency_s"].null_count() == 0

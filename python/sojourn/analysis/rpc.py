@@ -4,10 +4,11 @@ A call is a request and its response. Its latency is the time from the start of 
 arrival of the last byte of the response.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from sojourn._core import ScenarioError
@@ -20,8 +21,11 @@ from sojourn.analysis.metrics import (
     statistic_of,
     warm_up_s,
 )
+from sojourn.runs import answers
 from sojourn.runs.results import REQUEST, RESPONSE, Result, Run
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
+
+Integers = npt.NDArray[np.int64]
 
 
 def calls(result: Result, kind: str = "") -> pl.DataFrame:
@@ -40,8 +44,8 @@ def numbered(result: Result, kind: str = "") -> pl.DataFrame:
     The response is null if the request has not arrived.
     """
     flow, name = pl.col("flow"), pl.col("class")
-    responses = result.flows.filter(name.str.ends_with(RESPONSE)).select(
-        flow - _parts(result), "latency_s", response="flow", answer_bytes="size_bytes"
+    responses = _with_requests(result).select(
+        flow="request", latency_s="latency_s", response="flow", answer_bytes="size_bytes"
     )
     requests = result.flows.filter(
         name.str.starts_with(kind) & name.str.ends_with(REQUEST),
@@ -61,9 +65,31 @@ def numbered(result: Result, kind: str = "") -> pl.DataFrame:
     )
 
 
-def _parts(result: Result) -> int:
-    """Return the difference of the flow numbers of a request and its response."""
-    return len(result.summary["scenario"]["workload"].get("parts", [None]))
+def _with_requests(result: Result) -> pl.DataFrame:
+    """Return the flow records of responses, with the number of the flow of each `request`."""
+    flows = result.flows
+    numbers = flows["flow"].to_numpy().astype(np.int64)
+    if answers.SAMPLE in flows.columns:
+        # Flows of a sample are numbered from the end of the one before.
+        samples, places = np.unique(flows[answers.SAMPLE].to_numpy(), return_inverse=True)
+        lasts = [int(numbers[places == place].max()) + 1 for place in range(len(samples))]
+        numbers = numbers - np.array([0, *lasts], dtype=np.int64)[places]
+    steps = _steps(result.summary["scenario"]["workload"], numbers)
+    flows = flows.with_columns(request=pl.col("flow") - pl.Series(steps))
+    return flows.filter(pl.col("class").str.ends_with(RESPONSE))
+
+
+def _steps(workload: Mapping[str, Any], numbers: Integers) -> Integers:
+    """Return the differences between the flow numbers of responses and their requests.
+
+    The parts of a mix number their flows in turn.
+    """
+    steps = np.ones_like(numbers)
+    if parts := workload.get("parts", ()):
+        for place, part in enumerate(parts):
+            of_part = numbers % len(parts) == place
+            steps[of_part] = len(parts) * _steps(part, numbers[of_part] // len(parts))
+    return steps
 
 
 def kinds(result: Result) -> list[str]:
