@@ -116,7 +116,7 @@ def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
     if fidelity["kind"] == SAMPLE and not fidelity["are_alike"]:
         lines["units"] = (
             1,
-            "the racks of a trace may differ in load, and the most loaded one is in each sample: "
+            "the racks of a trace may differ in load, and one that stands out is in each sample: "
             "use the fidelity `flows`",
         )
     largest, drawn = fidelity.get("partners", (0.0, 0.0))
