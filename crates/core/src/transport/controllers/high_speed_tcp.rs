@@ -11,7 +11,9 @@ crate::choices! {
         /// RFC 3649 §5 with the rounded response function, a loss rate of 0.078 / w^1.2; for the
         /// default parameters.
         Formula = "formula",
-        /// RFC 3649 Appendix B: the formula in whole packets.
+        /// As in Linux: the table of RFC 3649 Appendix B, with the increase of the next row between two
+        /// rows. That is the formula rounded up to whole packets: 2 from a window of 39, where the
+        /// formula has 1, so the mean window is above that of the RFC's response function.
         Table = "table",
         /// RFC 3649 §5 with the exact response function through the two points; up to 2.5 % more
         /// than `formula` where both are defined.
@@ -80,7 +82,8 @@ impl Transport for Config {
     }
 }
 
-/// Windows up to which the increase is 1, 2, 3 … packets per RTT (RFC 3649 Appendix B).
+/// Windows at which the increase is 1, 2, 3 … packets per RTT (RFC 3649 Appendix B), and up to which
+/// it is in Linux (`tcp_highspeed.c`).
 const TABLE: [u32; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
     4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,

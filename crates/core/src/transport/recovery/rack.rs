@@ -4,7 +4,9 @@
 //! reordering window has passed since the transmission. A lost retransmission is therefore detected
 //! after an RTT instead of by the RTO. The cost of an ACK does not depend on the window.
 //!
-//! Deviation: the reordering window is limited by the last RTT (§6.2 step 4: the smoothed RTT).
+//! Deviations: the reordering window is limited by the last RTT (§6.2 step 4: the smoothed RTT). A
+//! timeout declares segments lost that were sent an RTT ago, as in Linux (`tcp_timeout_mark_lost`);
+//! §6.3 adds the reordering window.
 
 use std::collections::VecDeque;
 
@@ -148,7 +150,7 @@ impl Rack {
     }
 
     /// Returns true if a timeout declares the segment lost: an RTT has passed since its last
-    /// transmission (RFC 8985 §6.3).
+    /// transmission (RFC 8985 §6.3, without the reordering window).
     pub fn is_overdue(&self, sequence: u32, now: Time) -> bool {
         now >= self.transmissions[(sequence - self.first) as usize].sent_at + self.rtt
     }

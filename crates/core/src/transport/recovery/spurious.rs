@@ -20,7 +20,7 @@ pub struct SpuriousLoss {
     /// True if no ACK has advanced the cumulative acknowledgement since a timeout.
     is_stalled: bool,
     /// Cumulative acknowledgement when the loss was detected (`undo_marker` in Linux); `None` if
-    /// there is nothing to spurious.
+    /// there is no reduction to undo.
     undo_marker: Option<u32>,
     /// Time when the first segment was retransmitted since no retransmission was in flight
     /// (`retrans_stamp` in Linux).
@@ -59,7 +59,7 @@ impl SpuriousLoss {
 
     /// Records a timeout, which may interrupt a fast recovery (`is_recovering`) or the recovery from
     /// an earlier timeout (`has_timed_out`). Returns true if the timeout starts a new loss;
-    /// otherwise an spurious restores the state before the first loss.
+    /// otherwise undoing it restores the state before the first loss.
     pub fn on_timeout(
         &mut self,
         cumulative: u32,
@@ -116,7 +116,7 @@ impl SpuriousLoss {
         self.is_testing_timeout = false;
     }
 
-    /// Discards the state: there is nothing left to spurious.
+    /// Discards the state: there is no reduction left to undo.
     pub fn clear(&mut self) {
         (self.undo_marker, self.is_testing_timeout) = (None, false);
     }
