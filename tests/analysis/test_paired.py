@@ -267,3 +267,37 @@ def test_a_ratio_of_percentiles_needs_flows_beyond_them() -> None:
     assert math.isnan(mean_row(table)["low"])
     note = "two seeds: too few for an interval (least: 3)"
     assert note in paired_tables.notes(table, "scheme")[0]
+
+
+@pytest.mark.parametrize(
+    ("vary", "values", "one_sided"),
+    [
+        ("workload.flows", (100, 300), 200),
+        ("time_limit", ("100 ms", "1 s"), None),
+        ("warm_up", ("0 s", "100 ms"), None),
+    ],
+)
+def test_flows_of_one_run_only_are_not_unfinished(
+    vary: str, values: tuple[object, object], one_sided: int | None
+) -> None:
+    base = sojourn.override(SCENARIO, {"workload.flows": 300, "topology.rate": "100 Mbps"})
+    base |= {"model": "processor_sharing"}
+    made = [
+        Run({vary: str(value), "seed": 1}, sojourn.run(sojourn.override(base, {vary: value})))
+        for value in values
+    ]
+    table = pairs.ratios(made, by=vary, buckets=WHOLE)
+    row = mean_row(table)
+    sizes = [metrics.judged(run.result).height for run in made]
+    if one_sided is None:
+        one_sided = abs(sizes[0] - sizes[1])
+    assert one_sided > 10
+    assert row["one_sided"] == one_sided
+    truly = sum((metrics.judged(run.result)["outcome"] == "unfinished").sum() for run in made)
+    names = ("unfinished", "unfinished_against", "unfinished_both")
+    assert sum(row[name] for name in names) == truly < 10
+    assert row["pairs"] == min(sizes) - truly
+    (sentence,) = paired_tables.sentences(table, vary)
+    assert f"of {one_sided + min(sizes):,} flows" not in sentence
+    notes = "\n".join(paired_tables.notes(table, vary))
+    assert f"up to {one_sided} flows are measured in only one of two runs" in notes

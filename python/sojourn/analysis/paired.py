@@ -44,6 +44,7 @@ COLUMNS = (
     "unfinished_against",
     "unfinished_both",
     "with_unfinished",
+    "one_sided",
 )
 """The columns after the labels of the runs."""
 
@@ -95,7 +96,10 @@ def ratios(
       finish under the scheme only, under the baseline only, or under both. Terminated flows are
       among them;
     * `with_unfinished`: the ratio if unfinished flows count with their waiting times: a lower bound
-      if flows are unfinished under the scheme only, an upper bound if under the baseline only.
+      if flows are unfinished under the scheme only, an upper bound if under the baseline only;
+    * `one_sided`: number of flows that only one of the two runs has or measures, because they start
+      after the end of the other or during its warm-up, or have another size. They are not among
+      the other numbers.
 
     Raises `ScenarioError` if no run has the value `against`, or if all runs have it.
     """
@@ -194,8 +198,8 @@ class _Pair:
         """
         both = flows.join(baseline_flows, on="flow", how="full", suffix=BASELINE, coalesce=True)
         both = both.sort("start_s", "flow", maintain_order=True)
-        is_done = pl.col("outcome").fill_null("") == "finished"
-        is_done_baseline = pl.col(f"outcome{BASELINE}").fill_null("") == "finished"
+        is_done = pl.col("outcome") == "finished"
+        is_done_baseline = pl.col(f"outcome{BASELINE}") == "finished"
         common = both.drop_nulls(["outcome", f"outcome{BASELINE}"])
         # A flow that is in another bucket under the other scheme is another flow.
         one_sided = both.filter(
@@ -205,9 +209,10 @@ class _Pair:
         self.same = self.same and all(
             common[name].equals(common[f"{name}{BASELINE}"]) for name in IDENTITY
         )
-        self.unfinished = both.filter(~is_done & is_done_baseline).height
-        self.unfinished_against = both.filter(is_done & ~is_done_baseline).height
-        self.unfinished_both = both.filter(~is_done & ~is_done_baseline).height
+        self.unfinished = common.filter(~is_done & is_done_baseline).height
+        self.unfinished_against = common.filter(is_done & ~is_done_baseline).height
+        self.unfinished_both = common.filter(~is_done & ~is_done_baseline).height
+        self.one_sided = one_sided.height
         is_timed = pl.col("outcome") != "terminated"
         counted = common.filter(is_timed, pl.col(f"outcome{BASELINE}") != "terminated")
         paired = both.filter(is_done & is_done_baseline)
@@ -226,6 +231,7 @@ class _Pair:
                 baseline_flows.filter(~is_finished).height,
                 0,
             )
+            self.one_sided = 0
         self.count = min(side["fct"].size for side in self.sides["paired"])
 
     def log_ratio(self, metric: str, selection: str = "paired") -> float:
@@ -293,7 +299,7 @@ def _rows(
         return []
     counts = {
         name: sum(getattr(pair, name) for pair in pairs)
-        for name in ("unfinished", "unfinished_against", "unfinished_both")
+        for name in ("unfinished", "unfinished_against", "unfinished_both", "one_sided")
     }
     rows = []
     # Seeds without flows in the bucket have no ratio.
@@ -384,7 +390,8 @@ def _by_seed(values: Sequence[Sequence[float]]) -> dict[str, Any]:
     pairs = np.array(values).reshape(-1, 2)
     pairs = pairs[np.isfinite(pairs).all(axis=1) & (pairs > 0).all(axis=1)]
     value, low, high = interval(np.log(pairs[:, 0] / pairs[:, 1]))
-    unfinished = dict.fromkeys(("unfinished", "unfinished_against", "unfinished_both"), 0)
+    names = ("unfinished", "unfinished_against", "unfinished_both", "one_sided")
+    unfinished = dict.fromkeys(names, 0)
     ratio = {"value": value, "low": low, "high": high, "seeds": len(pairs), "same_flows": True}
     return {**ratio, **unfinished, "with_unfinished": math.nan}
 

@@ -238,6 +238,11 @@ def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
             f"note: some flows of {names} differ from those of {baseline} ({'; '.join(causes)}): "
             "these schemes are paired by seed, not flow by flow"
         )
+    if one_sided := max(table["one_sided"].to_list()):
+        lines.append(
+            f"note: up to {one_sided:,} flows are measured in only one of two runs (other numbers "
+            "of flows, time limits or warm-ups) and are not compared"
+        )
     return lines
 
 
