@@ -43,12 +43,26 @@ def test_batch_means_have_their_coverage_with_correlated_values() -> None:
     assert np.mean([low <= 10 <= high for _, low, high in naive]) < 0.5
 
 
+def test_intervals_of_few_correlation_times_are_wider() -> None:
+    # A batch of 100 values is one correlation time: if the correlation of batches did not count,
+    # the intervals would cover 75 %.
+    noise = np.random.default_rng(6).normal(size=(400, 4000))
+    samples = 10 + signal.lfilter([1.0], [1.0, -0.99], noise)[:, 3000:]
+    assert covered(samples, 10) > 0.87
+
+
 def test_the_interval_equals_students_interval_of_batch_means() -> None:
-    # Batches of two around 1, 2, ..., 10: a standard deviation of 3.028; t(0.975, 9) = 2.262.
-    values = np.array([mean + step for mean in range(1, 11) for step in (-0.5, 0.5)])
+    # Batches of two around 1, 2, ..., 10: a standard deviation of 3.028; t(0.975, 9) = 2.262. Their
+    # order has no positive correlation.
+    order = (1, 10, 2, 9, 3, 8, 4, 7, 5, 6)
+    values = np.array([mean + step for mean in order for step in (-0.5, 0.5)])
     reach = 2.262 * 3.028 / math.sqrt(10)
     expected = (5.5, 5.5 - reach, 5.5 + reach)
     assert convergence.batch_means(values) == pytest.approx(expected, abs=1e-3)
+    # In order of size the correlation is 0.7, and corrected more than 0.9, the most that counts: a
+    # factor of 19, and one degree of freedom.
+    reach = 12.706 * 3.028 * math.sqrt(19 / 10)
+    assert convergence.batch_means(np.sort(values))[2] == pytest.approx(5.5 + reach, abs=1e-2)
 
 
 @given(VALUES, st.floats(0.5, 2))
