@@ -433,3 +433,33 @@ def test_the_largest_queue_of_a_single_link_is_that_of_its_hosts() -> None:
     result = sojourn.run(SCENARIO | {"topology": {"kind": "link"}})
     backlog = metrics.link_counters(result, "left->right")["queue_max_bytes"]
     assert metrics.largest_queue()(result).value == backlog > 0
+
+
+def test_a_percentile_of_few_flows_per_seed_has_no_interval() -> None:
+    # By nearest rank the p99 of 199 flows is their second largest, and far too large in the mean.
+    random = np.random.default_rng(1)
+    measures = {
+        "flows": metrics.flows(),
+        "FCT p50": metrics.fct("p50"),
+        "FCT p99": metrics.fct("p99"),
+        "FCT mean": metrics.fct("mean"),
+    }
+
+    def bounds(flows: int) -> dict[str, bool]:
+        made = [
+            Run(
+                {"scheme": "a", "seed": seed},
+                make_result(random.exponential(1e-3, number).tolist()),
+            )
+            for seed, number in enumerate((flows, 1200, 1200))
+        ]
+        measured = metrics.measure(made, **measures)
+        summary = metrics.across_seeds(measured)
+        assert summary["low"].is_finite().all()
+        rest = metrics.without_biased(summary, measured, "flows")
+        assert rest["value"].equals(summary["value"])
+        return dict(zip(rest["metric"], rest["low"].is_finite(), strict=True))
+
+    assert metrics.least_for_interval("p99") == 1000
+    assert bounds(999) == {"flows": True, "FCT p50": True, "FCT p99": False, "FCT mean": True}
+    assert all(bounds(1000).values())

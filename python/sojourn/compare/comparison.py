@@ -118,6 +118,7 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
             },
         )
         summary = metrics.across_seeds(measured, median=median)
+        summary = metrics.without_biased(summary, measured, "flows")
         if seeds == 1:
             summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
         add(summary, bucket.where)
@@ -131,6 +132,7 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     for group in durations.groups(run.result for run in runs):
         measured = metrics.measure(runs, **group.metrics(percentiles))
         summary = metrics.across_seeds(measured, median=median)
+        summary = metrics.without_biased(summary, measured, durations.CALLS)
         add(summary, metrics.ALL.where | {"class": group.name})
     for prefix in (FCT_PARTS, SLOWDOWN_PARTS) if account else ():
         parts = breakdown.by_size(runs, buckets, slowdowns=prefix == SLOWDOWN_PARTS)

@@ -228,6 +228,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
         *environment_lines(runs, by),
         *difference_lines(runs, by),
         *_few_flows_note(table),
+        *_no_interval_note(table, median),
     ]
 
 
@@ -272,6 +273,18 @@ def _few_flows_note(table: pl.DataFrame) -> list[str]:
     words = (str(name).rpartition(" ")[2] for name in missing["metric"])
     names = sorted(set(filter(metrics.is_percentile, words)), key=metrics.share_of)
     return [too_few_flows(names)] if names else []
+
+
+def _no_interval_note(table: pl.DataFrame, median: bool) -> list[str]:
+    """Return a note if percentiles lack intervals over seeds for want of flows, else nothing."""
+    least = metrics.LEAST_FOR_MEDIAN if median else metrics.LEAST_FOR_MEAN
+    rows = table.filter(
+        pl.col("value").is_finite(), pl.col("low").is_nan(), pl.col("seeds") >= least
+    )
+    words = (str(name).rpartition(" ")[2] for name in rows["metric"])
+    names = sorted(set(filter(metrics.is_percentile, words)), key=metrics.share_of)
+    flows = ", ".join(f"{metrics.least_for_interval(name):,} for {name}" for name in names)
+    return [f"without ±: too few flows per seed for an interval (least: {flows})"] if names else []
 
 
 def _seeds_of_schemes(runs: Iterable[Run]) -> list[list[Result]]:

@@ -41,6 +41,7 @@ from sojourn.analysis.metrics.measures import (
     slowdown,
     terminated,
     utilisation,
+    without_biased,
 )
 from sojourn.analysis.metrics.statistics import (
     LEAST_FOR_MEAN,
@@ -51,6 +52,7 @@ from sojourn.analysis.metrics.statistics import (
     is_percentile,
     jain,
     least_flows,
+    least_for_interval,
     mean,
     median_interval,
     percentile,
@@ -105,6 +107,7 @@ __all__ = [
     "labelled",
     "largest_queue",
     "least_flows",
+    "least_for_interval",
     "link_counters",
     "mean",
     "measure",
@@ -134,4 +137,5 @@ __all__ = [
     "warm_up_s",
     "with_bounds",
     "within",
+    "without_biased",
 ]

@@ -19,6 +19,8 @@ from sojourn.analysis.metrics.buckets import (
 )
 from sojourn.analysis.metrics.statistics import (
     Statistic,
+    is_percentile,
+    least_for_interval,
     mean,
     median_interval,
     reported,
@@ -250,6 +252,34 @@ def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def without_biased(summary: pl.DataFrame, measured: pl.DataFrame, count: str) -> pl.DataFrame:
+    """Remove the bounds of percentiles over seeds of fewer than `least_for_interval` flows each.
+
+    `summary` is `across_seeds` of `measured`, in which the metric `count` is the number of flows.
+    The last word of a metric is its statistic.
+    """
+    labels = [name for name in measured.columns if name not in ("seed", "value", "at_least")]
+    labels.remove("metric")
+    flows = measured.filter(pl.col("metric") == count)
+    fewest = {
+        tuple(map(str, row[:-1])): row[-1]
+        for row in flows.group_by(labels, maintain_order=True).agg(pl.col("value").min()).rows()
+    }
+
+    def is_biased(row: dict[str, Any]) -> bool:
+        name = str(row["metric"]).rpartition(" ")[2]
+        key = tuple(str(row[label]) for label in labels)
+        has_seeds = row["seeds"] > 1 and is_percentile(name)
+        return has_seeds and fewest.get(key, math.inf) < least_for_interval(name)
+
+    biased = pl.Series("biased", [is_biased(row) for row in summary.to_dicts()], pl.Boolean)
+    bounds = [
+        pl.when(biased).then(math.nan).otherwise(pl.col(name)).alias(name)
+        for name in ("low", "high")
+    ]
+    return summary.with_columns(bounds)
 
 
 def at(table: pl.DataFrame, column: str = "value", **labels: Any) -> float:

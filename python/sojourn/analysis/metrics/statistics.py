@@ -22,6 +22,9 @@ class Statistic(NamedTuple):
 
 STATISTICS = ("mean", "p50", "p95", "p99")
 
+TIMES_LEAST = 10
+"""Times `least_flows` from which a percentile has an interval over seeds."""
+
 LEAST_FOR_MEAN = 3
 """Least number of seeds whose mean has an interval: that of two is 12.7 standard errors wide."""
 
@@ -46,6 +49,16 @@ def least_flows(name: str) -> int:
     """
     share = 0.0 if name in ("mean", "max") else share_of(name)
     return math.ceil(1 / (1 - share) - 1e-9) if share < 1 else 1
+
+
+def least_for_interval(name: str) -> int:
+    """Return the number of flows per seed from which the mean of a percentile has an interval.
+
+    The percentile of few flows is biased, and more seeds only make the interval narrower around the
+    biased value: by nearest rank the p99 of 100 flows is 0.87 of the true one in the mean, and that
+    of 199 flows up to 1.4 of it. With 10 / (1 - p) flows the bias is about 1 %.
+    """
+    return TIMES_LEAST * least_flows(name)
 
 
 def reported(name: str, finished: Floats, unfinished: Floats) -> Statistic:
