@@ -414,9 +414,9 @@ def _load_notes(result: Result) -> list[str]:
     if not math.isnan(realised):
         reference = result.summary["load_reference"]
         rate = format_rate(reference["rate_bps"])
-        notes.append(
-            f"realised load: {realised:.3g} of {rate} (payload and headers) on {reference['what']}"
-        )
+        # Among all hosts the load is not that of the reference link.
+        place = "" if "among all hosts" in result.summary["load"] else f" on {reference['what']}"
+        notes.append(f"realised load: {realised:.3g} of {rate} (payload and headers){place}")
     return notes
 
 

@@ -30,6 +30,9 @@ pub(crate) struct OfferedLoad {
     pub(crate) mean_payload: f64,
     /// Mean number of packets of an arrival.
     pub(crate) mean_packets: f64,
+    /// True if hosts send whatever their roles in the topology, so that only a part of the load is on a
+    /// reference link between senders and receivers.
+    pub(crate) ignores_roles: bool,
 }
 
 impl OfferedLoad {
@@ -55,7 +58,9 @@ impl OfferedLoad {
         let offered = self.fraction * reference.bps();
         let rate = offered / counted;
         let on_wire = rate * wire;
-        if on_wire >= links.rate.bps() && !self.allow_overload {
+        let is_among_all = self.ignores_roles && context.graph.senders.is_some();
+        // What any two hosts offer to each link is checked for the whole workload.
+        if on_wire >= links.rate.bps() && !self.allow_overload && !is_among_all {
             let message = format!(
                 "{} of {reference} ({counts}) offers {} on the wire, headers included, but {} \
                  carries only {}; give less, or `allow_overload = true`",
@@ -66,14 +71,16 @@ impl OfferedLoad {
             );
             return Err(Problem::new("load", message));
         }
-        let description = format!(
-            "load {} of {reference} ({counts}) on {}: {} offered, {rate:.1} {what}/s",
-            // A computed load, such as 0.9 * 0.584, may be a rounding error from a short number.
-            (self.fraction * 1e6).round() / 1e6,
-            links.what,
-            Rate::from_bps(offered),
-        );
-        Ok((rate, description))
+        // A computed load, such as 0.9 * 0.584, may be a rounding error from a short number.
+        let fraction = (self.fraction * 1e6).round() / 1e6;
+        let load = format!("load {fraction} of {reference} ({counts})");
+        let offered = format!("{} offered", Rate::from_bps(offered));
+        let description = if is_among_all {
+            format!("{load}: {offered} among all hosts, a part of it on {}", links.what)
+        } else {
+            format!("{load} on {}: {offered}", links.what)
+        };
+        Ok((rate, format!("{description}, {rate:.1} {what}/s")))
     }
 }
 

@@ -29,6 +29,13 @@ crate::choices! {
     }
 }
 
+impl HostPairs {
+    /// Returns true if hosts send and receive whatever their roles in the topology.
+    pub(crate) fn ignores_roles(self) -> bool {
+        matches!(self, Self::Any | Self::ByDistance)
+    }
+}
+
 /// Hosts that send and hosts that receive: two disjoint ranges, or all hosts in both.
 #[derive(Clone, Debug)]
 pub(crate) struct HostRoles {

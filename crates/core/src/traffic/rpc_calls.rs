@@ -263,6 +263,7 @@ impl CallPattern {
             allow_overload: self.allow_overload,
             mean_payload: calls.mean(),
             mean_packets: calls.mean_packets(context.format.payload),
+            ignores_roles: self.pairs.ignores_roles(),
         };
         load.arrival_rate(context, "calls")
     }

@@ -98,3 +98,27 @@ fn the_omniscient_ideal_reports_links_beyond_their_rate() {
     assert!(warnings("omniscient", 0.3).is_empty());
     assert_eq!(warnings("srpt", 0.9), [offered]);
 }
+
+#[test]
+fn a_load_among_all_hosts_is_not_that_of_the_link_between_senders_and_receivers() {
+    // Of 30 pairs of hosts 8 are from the left to the right.
+    let dumbbell = |load| {
+        json!({
+            "topology": { "kind": "dumbbell", "senders": 2, "receivers": 4 }, "transport": "dctcp",
+            "workload": {
+                "kind": "poisson", "load": load, "pairs": "any", "flows": 20,
+                "sizes": { "kind": "fixed", "size": "10 KB" },
+            },
+        })
+    };
+    let summary = run(&dumbbell(1.5)).summary;
+    let load = summary["load"].as_str().unwrap();
+    let expected = "load 1.5 of 10 Gbps (payload and headers): 15 Gbps offered among all hosts, a part \
+                    of it on left->right, ";
+    assert!(load.starts_with(expected), "{load}");
+    let tiers = summary["load_by_tier"].as_array().unwrap();
+    let middle = tiers.iter().find(|tier| tier["tier"] == "left->right").unwrap();
+    assert!((middle["load"].as_f64().unwrap() - 1.5 * 8.0 / 30.0).abs() < 1e-9, "{middle}");
+    let problem = try_run(&dumbbell(4.0)).unwrap_err();
+    assert!(problem.contains("offers 10.666"), "{problem}");
+}

@@ -135,6 +135,7 @@ impl Config {
             allow_overload: self.allow_overload,
             mean_payload: flows * self.size.0 as f64,
             mean_packets: flows * context.format.packets(self.size) as f64,
+            ignores_roles: false,
         }
     }
 

@@ -185,6 +185,7 @@ impl Config {
             allow_overload: self.allow_overload,
             mean_payload: sizes.mean(),
             mean_packets: sizes.mean_packets(context.format.payload),
+            ignores_roles: self.pairs.ignores_roles(),
         };
         Ok((sizes, load))
     }
