@@ -1,13 +1,17 @@
 """Tests of RPC metrics: latency of answered and unanswered calls, payload, pauses."""
 
+import re
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import Run, calls, run, steady
+import sojourn
+from sojourn import Run, calls, metrics, steady
 from sojourn.runs.results import Result
+from sojourn.show.console import console
+from sojourn.show.result import result_tables
 
 
 def made(rows: list[dict[str, Any]], **summary: Any) -> Result:
@@ -126,8 +130,32 @@ def test_calls_of_nested_mixes_have_latencies(fidelity: Any) -> None:
         **{"topology": {"kind": "leaf_spine", "leaves": 8}, "transport": "dctcp"},
         **{"workload": {"kind": "mixed", "parts": [other, inner]}, "fidelity": fidelity},
     }
-    table = calls.calls(run(scenario))
+    table = calls.calls(sojourn.run(scenario))
     answered = table.drop_nulls("latency_s")["kind"].value_counts().sort("kind")
     assert answered["kind"].to_list() == ["one", "other"]
     assert (answered["count"] >= 30).all()
     assert table["latency_s"].null_count() == 0
+
+
+def test_calls_after_the_first_caller_has_made_its_part_are_not_measured() -> None:
+    # Two callers have RTTs of about 2 and 100 ms, so that 49 of 50 calls are those of the first.
+    rows = "from,to,rate,delay\nnear,sw,1 Gbps,1 ms\nfar,sw,1 Gbps,50 ms\nsw,server,1 Gbps,1 us\n"
+    network = {"name": "graph.csv", "text": rows}
+    fixed = {"kind": "fixed", "size": "1 KB"}
+    pattern = {"outstanding": 1, "calls": 2000}
+    hosts = {"hosts": ["near", "far", "server"], "senders": 2}
+    scenario = {
+        "topology": {"kind": "graph", "file": network, **hosts},
+        "transport": {"kind": "constant_rate", "rate": "1 Gbps"},
+        "environment": "paper",
+        "workload": {"kind": "rpc", "request": fixed, "response": fixed, "pattern": pattern},
+        "time_limit": "200 s",
+    }
+    result = sojourn.run(scenario)
+    assert calls.latency("mean")(result).value == pytest.approx(4e-3, rel=0.1)
+    assert metrics.fct("mean")(result).value == pytest.approx(2e-3, rel=0.1)
+    with console.capture() as capture:
+        console.print(result_tables(result), width=200)
+    left_out = re.search(r"are not measured \(([0-9,]+) flows\)", capture.get())
+    assert left_out
+    assert int(left_out[1].replace(",", "")) == pytest.approx(1958, abs=4)

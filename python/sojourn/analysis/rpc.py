@@ -22,18 +22,18 @@ from sojourn.analysis.metrics import (
     warm_up_s,
 )
 from sojourn.runs import answers
-from sojourn.runs.results import REQUEST, RESPONSE, Result, Run
+from sojourn.runs.results import REQUEST, RESPONSE, Result, Run, measured_starts
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
 
 Integers = npt.NDArray[np.int64]
 
 
 def calls(result: Result, kind: str = "") -> pl.DataFrame:
-    """Return the calls that began after the warm-up: `kind`, `size_bytes`, `start_s`, `latency_s`.
+    """Return the calls that began in the measured time.
 
-    The kind is the class without its suffix, such as `rpc` or `read`; the argument `kind` is a
-    prefix of it. The size is the sum of request and response. The latency of an unanswered call is
-    null.
+    The columns are `kind`, `size_bytes`, `start_s` and `latency_s`. The kind is the class without
+    its suffix, such as `rpc` or `read`; the argument `kind` is a prefix of it. The size is the sum
+    of request and response. The latency of an unanswered call is null.
     """
     return numbered(result, kind).drop("request", "response")
 
@@ -49,7 +49,7 @@ def numbered(result: Result, kind: str = "") -> pl.DataFrame:
     )
     requests = result.flows.filter(
         name.str.starts_with(kind) & name.str.ends_with(REQUEST),
-        pl.col("start_s") >= warm_up_s(result),
+        *measured_starts(result.summary),
     )
     return (
         requests.drop("latency_s")

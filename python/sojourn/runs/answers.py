@@ -369,9 +369,12 @@ def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the summary of several samples: counts, RTTs and times added, warnings each once."""
     rtts = {"rtts": _rtts(summaries)} if "rtts" in summaries[0] else {}
     loads = [summary["realised_load"] for summary in summaries if summary.get("realised_load")]
+    ends = [summary["measured_until_s"] for summary in summaries if "measured_until_s" in summary]
+    earliest = {name: min(end[name] for end in ends if name in end) for end in ends for name in end}
     return {
         **summaries[0],
         **rtts,
+        **({"measured_until_s": earliest} if ends else {}),
         "warnings": _warnings(summaries),
         "deadlocks": [cycle for summary in summaries for cycle in summary.get("deadlocks", ())],
         "counts": _added([summary["counts"] for summary in summaries]),

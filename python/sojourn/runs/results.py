@@ -377,9 +377,22 @@ def warm_up_of(summary: Mapping[str, Any]) -> float:
     return parse_time(summary["scenario"].get("warm_up", "0 s"))
 
 
+def measured_starts(summary: Mapping[str, Any]) -> list[pl.Expr]:
+    """Return the conditions on flow records for a start in the measured time.
+
+    That begins with the end of the warm-up. For the calls of a closed loop it ends when the first
+    caller has made its part of them: the other callers have other latencies, and would count more
+    than their rates.
+    """
+    start, of_class = pl.col("start_s"), pl.col("class")
+    ends = summary.get("measured_until_s", {}).items()
+    is_late = [(of_class == name) & (start >= until_s) for name, until_s in ends]
+    return [start >= warm_up_of(summary), *(~late for late in is_late)]
+
+
 def is_judged(summary: Mapping[str, Any]) -> list[pl.Expr]:
-    """Return the conditions on records of flows of finite size that started after the warm-up."""
-    return [pl.col("outcome") != "long_lived", pl.col("start_s") >= warm_up_of(summary)]
+    """Return the conditions on records of flows of finite size that started in measured time."""
+    return [pl.col("outcome") != "long_lived", *measured_starts(summary)]
 
 
 def is_timed(summary: Mapping[str, Any]) -> list[pl.Expr]:

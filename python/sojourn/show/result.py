@@ -369,6 +369,7 @@ def _notes(result: Result, of_tables: Sequence[str]) -> list[Text]:
         notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
     notes += of_tables
     notes += _measured_notes(result)
+    notes += _caller_notes(result)
     met = metrics.deadlines_met()(result)
     if not math.isnan(met.value):
         bound = "at least " if met.at_least else ""
@@ -391,6 +392,18 @@ def _measured_notes(result: Result) -> list[str]:
     bounds = [f"from {format_time(start)}"] if start else []
     bounds.append(f"to {format_time(end)}, {'the end' if is_end else 'the last arrival'}")
     return [f"links: {' '.join(bounds)}; queue max: of the whole run"]
+
+
+def _caller_notes(result: Result) -> list[str]:
+    """Return a note on the calls that began when the first caller had made all of its own."""
+    ends = result.summary.get("measured_until_s", {})
+    late = [(pl.col("class") == name) & (pl.col("start_s") >= ends[name]) for name in ends]
+    if not late or not (number := result.flows.filter(pl.any_horizontal(late)).height):
+        return []
+    return [
+        f"calls: those from {format_time(min(ends.values()))}, when the first caller had made its "
+        f"part of them, are not measured ({format_count(number)} flows)"
+    ]
 
 
 def few_flows_notes(statistics: Sequence[str], *tables: pl.DataFrame) -> list[str]:

@@ -2,7 +2,7 @@
 
 use super::Results;
 use super::scenario::Scenario;
-use super::summary::{ideal_link_columns, set_measured};
+use super::summary::{add_measured_until, ideal_link_columns, set_measured};
 use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
@@ -56,6 +56,8 @@ impl Scenario {
         let of_ideal = ideal.warning(graph, &outcome.link_bytes, elapsed);
         summary["warnings"] = self.ideal_warnings(graph, flows.totals.flows(), of_ideal);
         set_measured(&mut summary, measured);
+        let until = dependencies.as_ref().map(|dependencies| dependencies.measured_until());
+        add_measured_until(&mut summary, until.unwrap_or_default(), &classes);
         let links = ideal_link_columns(graph, &outcome, measured);
         let (samples, chains) = (Samples::default(), Chains::default());
         let (account, record) = (None, None);

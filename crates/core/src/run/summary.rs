@@ -1,5 +1,7 @@
 //! The summary of a run, as plain data.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::VERSION;
@@ -49,6 +51,7 @@ impl Scenario {
         let ended = totals.ended;
         let mut summary =
             self.summary(graph, &recorder.records, ended, load, stuck, has_dependencies);
+        add_measured_until(&mut summary, simulation.measured_until(), classes);
         if let Some(rtts) = &recorder.rtts {
             summary["rtts"] = rtt_histograms(rtts, classes);
         }
@@ -204,6 +207,17 @@ fn rtt_histograms(rtts: &[Histogram], classes: &[String]) -> Value {
 /// Returns `part / whole`, or 1 if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+}
+
+/// Adds the starts from which flows are no longer measured, by class.
+pub(super) fn add_measured_until(summary: &mut Value, ends: Vec<(u16, Time)>, classes: &[String]) {
+    let mut by_class = BTreeMap::new();
+    for (class, end) in ends {
+        let earliest = by_class.entry(&classes[usize::from(class)]).or_insert(end);
+        *earliest = end.min(*earliest);
+    }
+    let shown = by_class.into_iter().map(|(class, end)| (class.clone(), json!(end.seconds())));
+    summary["measured_until_s"] = Value::Object(shown.collect());
 }
 
 /// Appends the fields of `more`.

@@ -229,6 +229,11 @@ impl<'a> Simulation<'a> {
         self.pending_flows.has_dependencies()
     }
 
+    /// Returns classes and the start from which their flows are no longer measured.
+    pub fn measured_until(&self) -> Vec<(u16, Time)> {
+        self.pending_flows.measured_until()
+    }
+
     /// Memory of a flow in progress, without its controller.
     pub const BYTES_PER_LIVE_FLOW: usize = LiveFlows::BYTES;
     /// Memory of a finished flow.

@@ -66,6 +66,11 @@ pub trait Dependencies: Send {
     /// Starts the flows that follow `sent`, whose sender has just closed: all its data are
     /// acknowledged, or it was terminated. Their source is the source of `sent`.
     fn on_sent(&mut self, _sent: &FlowSpec, _now: Time, _next: &mut Vec<FlowSpec>) {}
+
+    /// Returns classes and the start from which their flows are no longer measured, at the end of a run.
+    fn measured_until(&self) -> Vec<(u16, Time)> {
+        Vec::new()
+    }
 }
 
 /// Collective operation of several ranks, whose messages are the flows of a class.

@@ -56,7 +56,8 @@ crate::parameters! {
         /// take opposite directions. The calls of an open loop use them in turn, and each outstanding call
         /// of a closed loop always the same. If not given, every flow has a connection of its own.
         pub connections: Option<u32> = None, where positive_if_given;
-        /// Maximum number of calls.
+        /// Maximum number of calls. Each caller of a closed loop makes an equal part of them, and
+        /// statistics end with the first caller: slower ones alone have other latencies.
         pub calls: Option<u64> = None, where positive_if_given;
     }
     check |pattern| {
@@ -166,7 +167,8 @@ impl CallPattern {
                 let requests = self.open_loop(context, pairs, calls, 1.0 / rate);
                 (load, Box::new(requests), CallDependencies { servers, closed_loop: None })
             } else {
-                let (closed_loop, requests) = self.closed_loop(context, pairs, calls);
+                let class_count = classes.len() as u16;
+                let (closed_loop, requests) = self.closed_loop(context, pairs, calls, class_count);
                 let dependencies = CallDependencies { servers, closed_loop: Some(closed_loop) };
                 (String::new(), Box::new(requests.into_iter()), dependencies)
             };
@@ -293,6 +295,7 @@ impl CallPattern {
         context: &WorkloadContext<'_>,
         pairs: PairSampler,
         calls: Box<dyn CallDistribution>,
+        class_count: u16,
     ) -> (ClosedLoop, Vec<FlowSpec>) {
         let outstanding = self.outstanding.unwrap_or(1);
         let clients = pairs.roles.sources.clone();
@@ -310,6 +313,8 @@ impl CallPattern {
             think: self.think,
             stop: arrivals_end(self.start, self.stop, self.calls),
             max_calls: self.calls.unwrap_or(u64::MAX),
+            class_count,
+            first_end: Time::NEVER,
         };
         let first = 0..closed_loop.callers.len() as u64;
         let mut requests: Vec<_> =
@@ -347,6 +352,10 @@ struct ClosedLoop {
     think: Duration,
     stop: Time,
     max_calls: u64,
+    /// Number of classes of requests and responses.
+    class_count: u16,
+    /// Time at which a caller would have made the first call that `max_calls` prevented.
+    first_end: Time,
 }
 
 impl ClosedLoop {
@@ -357,7 +366,14 @@ impl ClosedLoop {
         let (source, random) = &mut self.callers[caller];
         let think = Duration::from_seconds(random.exponential(self.think.seconds()));
         let start = now + think;
-        if number >= self.max_calls || start >= self.stop {
+        if start >= self.stop {
+            return None;
+        }
+        if number >= self.max_calls {
+            // A caller without any call has not ended.
+            if number >= self.callers.len() as u64 {
+                self.first_end = self.first_end.min(start);
+            }
             return None;
         }
         let target = self.pairs.sample_target(*source, random);
@@ -412,5 +428,12 @@ impl Dependencies for CallDependencies {
                 .map(|connection| Connection { from_server: true, ..connection }),
             ..flow_between(delivered.target, delivered.source, start)
         });
+    }
+
+    fn measured_until(&self) -> Vec<(u16, Time)> {
+        let ended = self.closed_loop.as_ref().filter(|calls| calls.first_end < Time::NEVER);
+        ended.map_or_else(Vec::new, |calls| {
+            (0..calls.class_count).map(|class| (class, calls.first_end)).collect()
+        })
     }
 }

@@ -9,7 +9,7 @@ use sojourn_core::ideal::models;
 use sojourn_core::run::Results;
 use sojourn_core::traffic::collectives;
 
-use crate::common::{at_once, run, run_with_all_engines, try_run, with};
+use crate::common::{assert_near, at_once, graph, run, run_with_all_engines, try_run, with};
 
 fn trace(rows: &str) -> Value {
     let text = format!("start_s,source,target,size_bytes,after\n{rows}");
@@ -190,4 +190,39 @@ fn errors_of_collective_operations_name_the_field() {
         ]
         .join("\n")
     );
+}
+
+#[test]
+fn calls_of_a_closed_loop_are_measured_until_the_first_caller_has_made_its_part() {
+    // Round trips of the callers take 2 and 100 ms; each makes 10 calls, as often as the other.
+    let calls = json!({
+        "kind": "rpc", "request": { "kind": "fixed", "size": "1 KB" },
+        "response": { "kind": "fixed", "size": "1 KB" },
+        "pattern": { "outstanding": 1, "calls": 20 },
+    });
+    let rows = "near,sw,1 Gbps,1 ms,,\nfar,sw,1 Gbps,50 ms,,\nsw,server,1 Gbps,1 us,,\n";
+    let network = json!({ "hosts": ["near", "far", "server"], "senders": 2 });
+    let scenario = json!({
+        "topology": with(&graph(rows), network), "workload": calls, "time_limit": "10 s",
+        "transport": { "kind": "constant_rate", "rate": "1 Gbps" },
+    });
+    let until = |summary: &Value, class: &str| summary["measured_until_s"][class].as_f64();
+    let ideal = with(&scenario, json!({ "model": "max_min", "transport": null }));
+    for summary in [run_with_all_engines(&scenario), run(&ideal).summary] {
+        assert_eq!(summary["counts"]["flows"], json!(40));
+        for class in ["rpc request", "rpc response"] {
+            assert_near(until(&summary, class).unwrap(), 0.0204, 5e-3, class);
+        }
+    }
+    // A part of a mixed workload ends for its own classes; callers that stop at one time do not end before.
+    let mut mixed = scenario.clone();
+    mixed["workload"] = json!({ "kind": "mixed", "parts": [
+        { "kind": "flows", "flows": [{ "source": 0, "target": 2, "size": "1 KB" }] }, calls,
+    ] });
+    let summary = run_with_all_engines(&mixed);
+    assert_eq!(summary["measured_until_s"].as_object().unwrap().len(), 2);
+    assert!(until(&summary, "rpc request").is_some());
+    let pattern = json!({ "calls": null, "stop": "50 ms" });
+    let timed = with(&scenario, json!({ "workload": { "pattern": pattern } }));
+    assert!(run(&timed).summary["measured_until_s"] == json!({}));
 }

@@ -87,7 +87,7 @@ def sizes_and_classes(results: Iterable[Result]) -> tuple[Bucket, ...]:
 
 
 def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
-    """Return the flows of finite size in `bucket` that started after the warm-up."""
+    """Return the flows of finite size in `bucket` that started in the measured time."""
     return result.flows.filter(*_judged(result, bucket))
 
 

@@ -40,6 +40,8 @@ pub(in crate::simulation) struct PendingFlows {
     dependencies: Option<Box<dyn Dependencies>>,
     /// Flows that follow the one that has just ended; empty between events.
     following: Vec<FlowSpec>,
+    /// `measured_until` of other partitions, at the end of the run.
+    measured_by_others: Vec<(u16, Time)>,
 }
 
 impl PendingFlows {
@@ -56,8 +58,17 @@ impl PendingFlows {
             if partition.has_others() { Box::new(flows.filter(is_local)) } else { flows };
         let next = flows.next();
         let (announced_until, announced) = (Time::ZERO, FxHashMap::default());
-        let following = Vec::new();
-        Self { classes, load, flows, next, announced_until, announced, dependencies, following }
+        Self {
+            classes,
+            load,
+            flows,
+            next,
+            announced_until,
+            announced,
+            dependencies,
+            following: Vec::new(),
+            measured_by_others: Vec::new(),
+        }
     }
 
     /// Returns true if all flows have started.
@@ -68,6 +79,18 @@ impl PendingFlows {
     /// Returns true if flows depend on others.
     pub(in crate::simulation) fn has_dependencies(&self) -> bool {
         self.dependencies.is_some()
+    }
+
+    /// Returns classes and the start from which their flows are no longer measured.
+    pub(in crate::simulation) fn measured_until(&self) -> Vec<(u16, Time)> {
+        let of_others = self.measured_by_others.iter().copied();
+        let own = self.dependencies.as_ref().map(|dependencies| dependencies.measured_until());
+        of_others.chain(own.into_iter().flatten()).collect()
+    }
+
+    /// Takes over what another partition measures.
+    pub(in crate::simulation) fn absorb(&mut self, other: &Self) {
+        self.measured_by_others.extend(other.measured_until());
     }
 
     /// Takes the workload's next flow. At the end of the workload, frees its memory.

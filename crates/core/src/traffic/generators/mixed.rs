@@ -201,6 +201,15 @@ impl Dependencies for MixedDependencies {
     fn on_sent(&mut self, sent: &FlowSpec, now: Time, next: &mut Vec<FlowSpec>) {
         self.of_part(sent, next, |part, flow, next| part.on_sent(flow, now, next));
     }
+
+    fn measured_until(&self) -> Vec<(u16, Time)> {
+        let of_part = |part: &PartDependencies| {
+            let until = part.dependencies.as_ref().map(|of_part| of_part.measured_until());
+            let global = |(class, until)| (part.ids.classes[usize::from(class)], until);
+            until.into_iter().flatten().map(global).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_part).collect()
+    }
 }
 
 impl MixedDependencies {
