@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from conftest import SCENARIO, make_result
 from sojourn import Run, metrics, override, run, steady
 from sojourn.runs.results import Result
+from sojourn.show.console import console
+from sojourn.show.result import result_tables
 
 
 def delivering(flows: Mapping[int, Sequence[float]], warm_up: str = "0 s") -> Run:
@@ -118,17 +120,18 @@ def test_long_lived_flows_share_a_link_and_rtts_count_after_the_warm_up() -> Non
     assert 0 < late < sum(sum(counts["count"]) for counts in early.summary["rtts"])
 
 
-def test_throughputs_are_by_class_from_the_start_of_each_flow() -> None:
+def test_throughputs_are_by_class_while_all_flows_send() -> None:
     result = make_result([1.0, None, None, None, None])
     flows = result.flows.with_columns(
         pl.Series("outcome", ["finished", *["long_lived"] * 4]),
         pl.Series("class", ["web", "cubic", "bbr", "bbr", "bbr"]),
         pl.Series("source", range(5)),
         pl.Series("target", range(5)),
-        pl.Series("delivered_bytes", [1000, 3000, 2000, 1000, 0], pl.UInt64),
         pl.Series("start_s", [0.0, 0.0, 5.0, 5.0, 10.0]),
     )
-    result = Result(flows, result.samples, {**result.summary, "simulated_s": 10.0})
+    together = {"from_s": 5.0, "to_s": 10.0, "flows": [1, 2, 3], "bytes": [1500, 2000, 1000]}
+    summary = {**result.summary, "simulated_s": 10.0, "long_lived": together}
+    result = Result(flows, result.samples, summary)
     # The last flow would start at the end of the run.
     table = steady.by_class(result)
     assert table["class"].to_list() == ["all", "bbr", "cubic"]
@@ -138,3 +141,56 @@ def test_throughputs_are_by_class_from_the_start_of_each_flow() -> None:
     assert table["Jain index"].to_list()[1:] == pytest.approx([0.9, 1.0])
     assert steady.by_class(make_result([1.0])).is_empty()
     assert math.isnan(steady.throughput()(make_result([1.0])).value)
+
+
+def test_flows_that_never_send_together_have_no_throughput() -> None:
+    result = make_result([None, None])
+    flows = result.flows.with_columns(
+        pl.Series("outcome", ["long_lived"] * 2), pl.Series("class", ["early", "late"])
+    )
+    apart = Result(flows, result.samples, {**result.summary, "long_lived": None})
+    table = steady.by_class(apart)
+    assert table["flows"].to_list() == [2, 1, 1]
+    for name in ("throughput", "share", "Jain index"):
+        assert table[name].is_nan().all()
+
+
+@pytest.mark.parametrize(
+    ("flows", "bounds"),
+    [
+        ([{}, {"start": "400 ms"}, {"start": "800 ms"}], (0.8, 1.0)),
+        ([{"stop": "500 ms"}, {"start": "200 ms"}], (0.3, 0.5)),
+        ([{"stop": "500 ms"}, {"start": "500 ms"}], None),
+    ],
+)
+def test_throughputs_add_up_to_no_more_than_their_link_carries(
+    flows: list[dict[str, str]], bounds: tuple[float, float] | None
+) -> None:
+    # Mean rates from the starts to the end of the run would add up to more.
+    ends = [{"source": place, "target": place + 4, **flow} for place, flow in enumerate(flows)]
+    scenario = {
+        "topology": {
+            "kind": "dumbbell",
+            "senders": 4,
+            "receivers": 4,
+            "rate": "1 Gbps",
+            "bottleneck_rate": "100 Mbps",
+        },
+        "queue": {"kind": "drr", "capacity": "100 packets"},
+        "transport": "tcp",
+        "warm_up": "300 ms",
+        "time_limit": "1 s",
+        "workload": {"kind": "flows", "flows": ends},
+    }
+    result = run(scenario)
+    assert steady.interval(result) == bounds
+    value = steady.throughput()(result).value
+    with console.capture() as capture:
+        console.print(result_tables(result), width=200)
+    if bounds is None:
+        assert math.isnan(value)
+        assert "no time after the warm-up in which all long-lived flows sent" in capture.get()
+    else:
+        assert "all long-lived flows sent from " in capture.get()
+        assert 85e6 < value < 100e6
+        assert steady.jain_index()(result).value > 0.9

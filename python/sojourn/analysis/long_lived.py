@@ -1,7 +1,8 @@
 """Metrics of long-lived flows: throughput by class, RTTs, rates, and fairness over time.
 
-Long-lived flows have no completion time. Throughputs by class are computed from flow records, from
-the start of a flow to the end of the run; other metrics from samples after the warm-up.
+Long-lived flows have no completion time. Throughputs by class are those of the time in which all
+of them send, from the summary: rates of different times do not add up, and shares compare flows of
+the same time only. Other metrics are computed from samples after the warm-up.
 """
 
 import math
@@ -19,7 +20,6 @@ from sojourn.analysis.metrics import (
     labelled,
     pooled,
     share_of,
-    throughput_bps,
     warm_up_s,
 )
 from sojourn.base.statistics import rank_of
@@ -63,8 +63,8 @@ def flow_count(of_class: str = ALL.name) -> Callable[[Result], int]:
 def throughput(of_class: str = ALL.name) -> Metric:
     """Measure the throughput of the long-lived flows of a class, or of all, in bit/s.
 
-    That is the sum over flows of the payload delivered by the end of the run, divided by the time
-    since the start of the flow. NaN without such flows.
+    That is the payload delivered in the time of `interval`, divided by this time. NaN without such
+    flows or such a time.
     """
     return lambda result: Statistic(_sum(_throughputs_of(result, of_class)))
 
@@ -93,14 +93,35 @@ METRICS: dict[str, Callable[[str], Metric]] = {
 """Metrics of the long-lived flows of a class."""
 
 
+def interval(result: Result) -> tuple[float, float] | None:
+    """Return the time in seconds in which all long-lived flows send, after the warm-up, if any.
+
+    It begins with the last start and ends with the first stop, or the end of the run.
+    """
+    measured = result.summary.get("long_lived")
+    return (measured["from_s"], measured["to_s"]) if measured else None
+
+
 def _throughputs(result: Result) -> pl.DataFrame:
-    """Return the class and the throughput of long-lived flows that started."""
+    """Return the class and the throughput of long-lived flows that started.
+
+    The throughputs are NaN if the flows never send at the same time.
+    """
     flows = result.flows.filter(
         pl.col("outcome") == "long_lived", pl.col("start_s") < result.summary["simulated_s"]
+    ).select("flow", "class")
+    bounds = interval(result)
+    if bounds is None:
+        return flows.select("class", throughput_bps=pl.lit(math.nan))
+    measured = result.summary["long_lived"]
+    delivered = pl.DataFrame(
+        {"flow": measured["flows"], "bytes": measured["bytes"]},
+        schema={"flow": flows.schema["flow"], "bytes": pl.Float64},
     )
-    if flows.is_empty():
-        return pl.DataFrame(schema={"class": pl.String, "throughput_bps": pl.Float64})
-    return throughput_bps(result.with_flows(flows)).select("class", "throughput_bps")
+    rate = pl.col("bytes") * 8 / (bounds[1] - bounds[0])
+    return flows.join(delivered, on="flow", how="left", maintain_order="left").select(
+        "class", throughput_bps=rate.fill_null(math.nan)
+    )
 
 
 def _throughputs_of(result: Result, of_class: str) -> Floats:

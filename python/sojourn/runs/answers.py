@@ -139,7 +139,7 @@ class _Sample:
 
     def combined(self, results: Sequence[Result]) -> Result:
         results, halves = self._divided(results)
-        summary = _summary([result.summary for result in results])
+        summary = _summary([result.summary for result in results], _first_numbers(results))
         summary |= {
             "scenario": Prepared(self._whole).complete(),
             "seed": self._whole.get("seed", 1),
@@ -365,16 +365,21 @@ def _record(results: Sequence[Result]) -> dict[str, Any]:
     return {**results[0].summary["record"], "flows": flows}
 
 
-def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the summary of several samples: counts, RTTs and times added, warnings each once."""
+def _summary(summaries: Sequence[dict[str, Any]], first_numbers: Sequence[int]) -> dict[str, Any]:
+    """Return the summary of several samples: counts, RTTs and times added, warnings each once.
+
+    `first_numbers` are those of the samples' first flows.
+    """
     rtts = {"rtts": _rtts(summaries)} if "rtts" in summaries[0] else {}
     loads = [summary["realised_load"] for summary in summaries if summary.get("realised_load")]
     ends = [summary["measured_until_s"] for summary in summaries if "measured_until_s" in summary]
+    long_lived = _long_lived([summary.get("long_lived") for summary in summaries], first_numbers)
     earliest = {name: min(end[name] for end in ends if name in end) for end in ends for name in end}
     return {
         **summaries[0],
         **rtts,
         **({"measured_until_s": earliest} if ends else {}),
+        "long_lived": long_lived,
         "warnings": _warnings(summaries),
         "deadlocks": [cycle for summary in summaries for cycle in summary.get("deadlocks", ())],
         "counts": _added([summary["counts"] for summary in summaries]),
@@ -384,6 +389,24 @@ def _summary(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "wall_seconds": sum(summary["wall_seconds"] for summary in summaries),
         "cpu_seconds": _sum_of_times(summary["cpu_seconds"] for summary in summaries),
     }
+
+
+def _long_lived(
+    intervals: Sequence[dict[str, Any] | None], first_numbers: Sequence[int]
+) -> dict[str, Any] | None:
+    """Return the bytes of the long-lived flows of all samples, none if a sample has none.
+
+    Intervals differ by random starts; the bytes are those of the first sample's at the same rates.
+    """
+    present = [each for each in intervals if each is not None]
+    if len(present) < len(intervals):
+        return None
+    spans = [each["to_s"] - each["from_s"] for each in present]
+    flows, delivered = [], []
+    for each, first, span in zip(present, first_numbers, spans, strict=True):
+        flows += [flow + first for flow in each["flows"]]
+        delivered += [count * spans[0] / span for count in each["bytes"]]
+    return {**present[0], "flows": flows, "bytes": delivered}
 
 
 def _warnings(summaries: Sequence[dict[str, Any]]) -> list[str]:

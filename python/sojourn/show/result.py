@@ -32,7 +32,8 @@ IDEAL_FCT = "that at line rate: packets back to back over the idle path, no hand
 """Ideal FCT in words."""
 
 LONG_LIVED_NOTE = (
-    "throughput: payload that long-lived flows delivered, from their start to the end of the run"
+    "throughput: payload that long-lived flows delivered per time, after the warm-up and while all "
+    "of them sent"
 )
 """Definition of the throughput of long-lived flows."""
 
@@ -85,7 +86,7 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
         notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
         notes += [INTERVALS_NOTE] if fcts else []
     if throughputs:
-        notes.append(LONG_LIVED_NOTE)
+        notes += [LONG_LIVED_NOTE, _long_lived_time(result)]
     if result.summary.get("jobs"):
         notes.append(JOBS_NOTE)
     if call_tables := _call_tables(result, statistics):
@@ -120,6 +121,14 @@ def _long_lived_tables(result: Result) -> list[RenderableType]:
     ]
     columns = ["class", "flows", *names]
     return [text_table(Table("long-lived flows", columns, cells))] if rows else []
+
+
+def _long_lived_time(result: Result) -> str:
+    """Return the time in which all long-lived flows sent, in words."""
+    if (bounds := long_lived.interval(result)) is None:
+        return "-: there is no time after the warm-up in which all long-lived flows sent"
+    start, end = map(format_time, bounds)
+    return f"all long-lived flows sent from {start} to {end}"
 
 
 def _job_tables(result: Result) -> list[RenderableType]:

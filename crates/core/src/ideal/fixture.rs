@@ -77,7 +77,15 @@ pub(crate) fn run_on_link(
 ) -> IdealOutcome {
     let watch = &RunControl::default();
     let kept = KeptRecords::default();
-    let setup = IdealSetup { graph, format: &NO_HEADERS, limit, kept, measured: ALWAYS, watch };
+    let setup = IdealSetup {
+        graph,
+        format: &NO_HEADERS,
+        limit,
+        kept,
+        measured: ALWAYS,
+        common: None,
+        watch,
+    };
     run(ideal, setup, flows.iter().copied(), |_, links| links.push(0))
 }
 

@@ -48,8 +48,8 @@ impl FluidLinks {
             stop: f64::INFINITY,
             lag: 0.0,
             latency: 0.0,
-            interval: [0.0, 0.0],
-            measured: 0.0,
+            intervals: [[0.0, 0.0]; 2],
+            measured: [0.0, 0.0],
         }
     }
 }
@@ -78,9 +78,9 @@ pub struct FluidFlow {
     /// Ideal FCT minus the transmission time at the bottleneck: propagation, and store-and-forward
     /// of the last packet.
     latency: f64,
-    /// Measured interval, and the amount sent in it.
-    interval: [f64; 2],
-    measured: f64,
+    /// Measured interval and that of long-lived flows, and the amounts sent in them.
+    intervals: [[f64; 2]; 2],
+    measured: [f64; 2],
 }
 
 /// Picobits per byte.
@@ -122,8 +122,9 @@ impl FluidFlow {
             self.record
         );
         self.sent = self.sent_after(span);
-        let [from, to] = self.interval;
-        self.measured += rate * ((now + span).min(to) - now.max(from)).max(0.0);
+        for (measured, [from, to]) in self.measured.iter_mut().zip(self.intervals) {
+            *measured += rate * ((now + span).min(to) - now.max(from)).max(0.0);
+        }
         // The amount sent over the bottleneck rate is the time that the ideal FCT contains. The sum
         // never decreases and is exactly zero for an undisturbed flow, so no slowdown is below one.
         self.lag += span * (1.0 - self.rate / self.bottleneck);
@@ -250,7 +251,8 @@ impl<'a> FluidRun<'a> {
         let is_sized = spec.size.is_some();
         let mut flow = self.links.add_flow(links);
         flow.record = self.unused.pop().unwrap_or(self.outcome.records.len());
-        flow.interval = self.setup.measured.map(picoseconds);
+        let common = self.setup.common.unwrap_or_default();
+        flow.intervals = [self.setup.measured, common].map(|bounds| bounds.map(picoseconds));
         flow.latency = fct.0 as f64 - total / flow.bottleneck;
         if is_sized {
             flow.total = total;
@@ -285,7 +287,7 @@ impl<'a> FluidRun<'a> {
             self.links.flows[*link as usize] -= 1;
             let [whole, measured] = &mut self.carried[*link as usize];
             *whole += flow.sent / BYTE;
-            *measured += flow.measured / BYTE;
+            *measured += flow.measured[0] / BYTE;
         }
         let IdealSetup { format, limit, kept, .. } = self.setup;
         let record = &mut self.outcome.records[flow.record];
@@ -307,6 +309,8 @@ impl<'a> FluidRun<'a> {
         } else {
             let goodput = format.payload.0 as f64 / (format.payload + format.header).0 as f64;
             record.delivered = Bytes((received / BYTE * goodput) as u64);
+            let together = (flow.measured[1] / BYTE * goodput).round() as u64;
+            self.outcome.common.push((record.spec.id, together));
             Time((self.now + flow.latency).round() as u64)
         };
         // A delivery reads the record of the flow that others follow.
@@ -324,6 +328,7 @@ impl<'a> FluidRun<'a> {
         for flow in self.scheduler.close(self.now) {
             self.complete_record(flow);
         }
+        self.outcome.common.sort_unstable();
         self.unused.sort_unstable();
         while let Some(place) = self.unused.pop() {
             self.outcome.records.swap_remove(place);

@@ -68,6 +68,8 @@ pub struct IdealSetup<'a> {
     pub kept: KeptRecords,
     /// Start and end of the interval in which counters of links are measured.
     pub measured: [Time; 2],
+    /// Start and end of the interval in which all long-lived flows send, if there is one.
+    pub common: Option<[Time; 2]>,
     /// Handle to stop the run and to read its progress.
     pub watch: &'a RunControl,
 }
@@ -83,6 +85,8 @@ pub struct IdealOutcome {
     pub link_bytes: Vec<f64>,
     /// Bytes that each link carried in the measured interval.
     pub measured_bytes: Vec<f64>,
+    /// Payload that each long-lived flow sent while all of them did, by number.
+    pub common: Vec<(u64, u64)>,
     /// Arrival of the last byte, or the time limit.
     pub end: Time,
 }

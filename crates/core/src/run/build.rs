@@ -24,6 +24,7 @@ use crate::record::recording::Recording;
 use crate::router::{self, PortInfo};
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
+use crate::simulation::common_interval::CommonInterval;
 use crate::simulation::measured_interval::MeasuredInterval;
 use crate::simulation::{Simulation, SimulationSetup, Transports};
 use crate::traffic::{FlowStream, WorkloadContext};
@@ -406,6 +407,22 @@ impl Scenario {
         Ok(MeasuredInterval::new([self.warm_up, end]))
     }
 
+    /// Returns the interval in which all long-lived flows that start within the time limit send: from the
+    /// last start, or the end of the warm-up, to the first stop; none if there is no such time.
+    pub(super) fn common_interval(&self, graph: &Graph) -> Result<Option<[Time; 2]>, Problem> {
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let estimate = self.workload.estimate(&context);
+        if estimate.map_err(|problem| problem.within("workload"))?.long_lived_end.is_none() {
+            return Ok(None);
+        }
+        let started = self.flows(graph)?.flows.take_while(|flow| flow.start < self.time_limit);
+        let long_lived = started.filter(|flow| flow.size.is_none());
+        let [from, to] = long_lived.fold([self.warm_up, Time::NEVER], |[from, to], flow| {
+            [from.max(flow.start), to.min(flow.stop.unwrap_or(Time::NEVER))]
+        });
+        Ok((from < to.min(self.time_limit)).then_some([from, to]))
+    }
+
     /// Builds the simulation of one partition.
     pub(super) fn simulation<'a>(
         &'a self,
@@ -414,6 +431,7 @@ impl Scenario {
         partition: Partition,
         transport: &'a controllers::Config,
         measured: MeasuredInterval,
+        common: Option<[Time; 2]>,
     ) -> Result<Simulation<'a>, Problem> {
         let flows = self.flows(graph)?;
         let mut network = self.network(graph, transport, &flows.classes, &partition)?;
@@ -443,6 +461,7 @@ impl Scenario {
             format: &self.packet,
             seed: self.seed,
             measured,
+            common: CommonInterval::new(common),
         };
         Ok(Simulation::new(setup, network, flows, recorder))
     }

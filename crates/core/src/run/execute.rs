@@ -110,9 +110,9 @@ impl Scenario {
         };
         let partition_count = partitions.len();
         let threads = partition_count.min(threads as usize);
-        let measured = self.measured_interval(graph)?;
+        let (measured, common) = (self.measured_interval(graph)?, self.common_interval(graph)?);
         let build = |partition| {
-            self.simulation(graph, windows.clone(), partition, transport, measured.clone())
+            self.simulation(graph, windows.clone(), partition, transport, measured.clone(), common)
         };
         let mut simulations: Vec<_> =
             partitions.into_iter().map(build).collect::<Result<_, _>>()?;

@@ -2,7 +2,7 @@
 
 use super::Results;
 use super::scenario::Scenario;
-use super::summary::{add_measured_until, ideal_link_columns, set_measured};
+use super::summary::{add_measured_until, ideal_link_columns, set_measured, show_long_lived};
 use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
@@ -24,12 +24,14 @@ impl Scenario {
         let has_dependencies = dependencies.is_some();
         let mut routes = self.routing.ideal_routes(graph, self.seed);
         let interval = self.measured_interval(graph)?.configured();
+        let common = self.common_interval(graph)?;
         let setting = IdealSetup {
             graph,
             kept: self.kept_records(),
             format: &self.packet,
             limit: self.time_limit,
             measured: interval,
+            common,
             watch: control,
         };
         let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
@@ -58,7 +60,11 @@ impl Scenario {
         set_measured(&mut summary, measured);
         let until = dependencies.as_ref().map(|dependencies| dependencies.measured_until());
         add_measured_until(&mut summary, until.unwrap_or_default(), &classes);
+        let of_long_lived = common.map(|[from, to]| [from, to.min(outcome.end)]);
         let links = ideal_link_columns(graph, &outcome, measured);
+        summary["long_lived"] = show_long_lived(
+            of_long_lived.filter(|[from, to]| from < to).map(|interval| (interval, outcome.common)),
+        );
         let (samples, chains) = (Samples::default(), Chains::default());
         let (account, record) = (None, None);
         Ok(Results { flows, classes, links, samples, account, chains, record, summary })

@@ -100,6 +100,7 @@ impl Scenario {
             }),
         };
         set_measured(&mut summary, simulation.measured.bounds(ended));
+        summary["long_lived"] = show_long_lived(simulation.common.bytes(ended));
         if let Some(record) = &recorder.record {
             summary["record"] = record_summary(graph, record);
         }
@@ -207,6 +208,15 @@ fn rtt_histograms(rtts: &[Histogram], classes: &[String]) -> Value {
 /// Returns `part / whole`, or 1 if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+}
+
+/// Shows the interval in which all long-lived flows send, and the payload of each in it; null if there is
+/// none.
+pub(super) fn show_long_lived(common: Option<([Time; 2], Vec<(u64, u64)>)>) -> Value {
+    common.map_or(Value::Null, |([from, to], bytes)| {
+        let (flows, bytes): (Vec<_>, Vec<_>) = bytes.into_iter().unzip();
+        json!({ "from_s": from.seconds(), "to_s": to.seconds(), "flows": flows, "bytes": bytes })
+    })
 }
 
 /// Adds the starts from which flows are no longer measured, by class.

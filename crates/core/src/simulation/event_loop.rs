@@ -16,7 +16,7 @@ impl Simulation<'_> {
         control: &RunControl,
     ) -> Result<(), Problem> {
         self.pending_flows.announce_next(&mut self.scheduler)?;
-        if let Some(first) = self.measured.next_bound() {
+        if let Some(first) = self.next_bound() {
             self.scheduler.push(first, Event::ReadCounters);
         }
         if let Some(first) = self.next_bin_end() {

@@ -70,14 +70,13 @@ impl MeasuredInterval {
 }
 
 impl Simulation<'_> {
-    /// Reads the counters at a bound of the measured interval. Returns the next bound.
-    pub(super) fn read_counters(&mut self) -> Option<Time> {
+    /// Reads the counters of links, if now is a bound of the measured interval.
+    pub(super) fn read_links(&mut self) {
         let now = self.scheduler.now();
         let MeasuredInterval { bounds, totals } = &mut self.measured;
-        let index = bounds.iter().position(|bound| *bound == now)?;
+        let Some(index) = bounds.iter().position(|bound| *bound == now) else { return };
         let links = 0..self.graph.links.len() as LinkId;
         let read = |link| self.network.port_mut(link).totals(now);
         totals[index] = Some(links.map(read).collect());
-        self.measured.next_bound()
     }
 }

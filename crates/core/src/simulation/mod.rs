@@ -3,6 +3,7 @@
 //! The simulation connects the network, flows, workload and recorder. Transports decide what to send, and the
 //! network decides which packets wait.
 
+pub mod common_interval;
 mod credit;
 mod diagnosis;
 mod event_loop;
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub use self::partitions::threads::run_on_threads;
 pub use self::transports::Transports;
 
+use self::common_interval::CommonInterval;
 use self::credit::CreditSchedulers;
 use self::flows::ends::LiveFlows;
 use self::flows::start::{LiveFlowCount, PendingFlows};
@@ -82,6 +84,8 @@ pub struct SimulationSetup<'a> {
     pub seed: u64,
     /// Interval in which counters of links are measured.
     pub measured: MeasuredInterval,
+    /// Interval in which all long-lived flows send.
+    pub common: CommonInterval,
 }
 
 /// State of a run, or of one partition of it.
@@ -129,6 +133,8 @@ pub struct Simulation<'a> {
     pub recorder: Recorder,
     /// Counters of links in the measured interval.
     pub measured: MeasuredInterval,
+    /// Bytes of long-lived flows in the interval in which all of them send.
+    pub common: CommonInterval,
     /// Counters.
     pub totals: RunTotals,
     /// Flows that could not finish, and the reason.
@@ -155,6 +161,7 @@ impl<'a> Simulation<'a> {
             format,
             seed,
             measured,
+            common,
         } = setup;
         let partition_links = PartitionLinks::new(&partition, graph, &mut network);
         Self {
@@ -185,6 +192,7 @@ impl<'a> Simulation<'a> {
             stamps: host_clock.stamps,
             recorder,
             measured,
+            common,
             totals: RunTotals::default(),
             stuck: Vec::new(),
             deadlocks: Vec::new(),

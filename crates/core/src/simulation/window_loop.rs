@@ -44,7 +44,7 @@ impl<'a> WindowCoordinator<'a> {
         Self {
             limit,
             control,
-            next_bound: simulation.measured.next_bound(),
+            next_bound: simulation.next_bound(),
             next_bin_end: simulation.next_bin_end(),
             next_sample,
             next_deadlock_check,

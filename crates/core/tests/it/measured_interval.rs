@@ -139,3 +139,73 @@ fn every_engine_measures_the_same_counters() {
         assert!(of("windows", parts) == events, "{parts} parts differ from the event engine");
     }
 }
+
+/// Two flows of TCP over one link of 100 Mb/s, and calls that do not count.
+fn long_lived(flows: &Value) -> Value {
+    let calls = json!({
+        "kind": "poisson", "load": 0.1, "sizes": { "kind": "fixed", "size": "2 KB" }, "flows": 20,
+    });
+    let long_lived = json!({ "kind": "flows", "flows": flows });
+    as_in_papers(&json!({
+        "topology": { "kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "100 Mbps" },
+        "transport": "tcp", "queue": { "kind": "drop_tail", "capacity": "100 packets" },
+        "time_limit": "1 s", "workload": { "kind": "mixed", "parts": [long_lived, calls] },
+    }))
+}
+
+#[test]
+fn long_lived_flows_are_measured_while_all_of_them_send() {
+    let staggered = json!([
+        { "source": 0, "target": 4 }, { "source": 1, "target": 5, "start": "900 ms" },
+    ]);
+    let apart = json!([
+        { "source": 0, "target": 4, "stop": "300 ms" },
+        { "source": 1, "target": 5, "start": "300 ms" },
+    ]);
+    let overlapping = json!([
+        { "source": 0, "target": 4, "stop": "700 ms" },
+        { "source": 1, "target": 5, "start": "300 ms" },
+    ]);
+    let models = [json!({}), json!({ "model": "max_min", "transport": null, "queue": null })];
+    for model in models {
+        let of = |flows: &Value| run(&with(&long_lived(flows), model.clone())).summary;
+        let bounds = |summary: &Value| {
+            let interval = &summary["long_lived"];
+            (interval["from_s"].as_f64().unwrap(), interval["to_s"].as_f64().unwrap())
+        };
+        let total = |summary: &Value| {
+            let bytes = summary["long_lived"]["bytes"].as_array().unwrap();
+            assert_eq!(bytes.len(), 2);
+            bytes.iter().map(|bytes| bytes.as_f64().unwrap()).sum::<f64>()
+        };
+        let summary = of(&staggered);
+        assert_eq!(bounds(&summary), (0.9, 1.0), "{model}");
+        // The link carries 1.25 MB in 100 ms.
+        assert!((1.1e6..1.25e6).contains(&total(&summary)), "{model}: {}", total(&summary));
+        let summary = of(&overlapping);
+        assert_eq!(bounds(&summary), (0.3, 0.7), "{model}");
+        assert!((4.4e6..5e6).contains(&total(&summary)), "{model}: {}", total(&summary));
+        assert!(of(&apart)["long_lived"].is_null(), "{model}");
+    }
+    let late = with(&long_lived(&staggered), json!({ "warm_up": "950 ms" }));
+    assert_eq!(run(&late).summary["long_lived"]["from_s"], json!(0.95));
+}
+
+#[test]
+fn every_engine_measures_the_same_bytes_of_long_lived_flows() {
+    let flows = json!([
+        { "source": 0, "target": 4, "stop": "70 ms" }, { "source": 1, "target": 5, "start": "30 ms" },
+        { "source": 6, "target": 2, "start": "20 ms" },
+    ]);
+    let of = |engine: &str, parts: u32| {
+        let change = json!({ "engine": engine, "time_limit": "100 ms" });
+        let scenario = with(&long_lived(&flows), change);
+        let results = try_run_in_partitions([parts, parts], &scenario).unwrap();
+        results.summary["long_lived"].to_string()
+    };
+    let events = of("events", 1);
+    assert!(events.contains("\"to_s\":0.07"), "{events}");
+    for parts in [1, 2, 3] {
+        assert_eq!(of("windows", parts), events, "{parts} parts");
+    }
+}

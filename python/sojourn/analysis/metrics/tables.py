@@ -242,7 +242,10 @@ def labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
 
 
 def throughput_bps(result: Result) -> pl.DataFrame:
-    """Return each flow's mean throughput from its start to its end or the end of the run."""
+    """Return each flow's mean throughput from its start to its end or the end of the run.
+
+    A long-lived flow with a `stop` counts to the end of the run.
+    """
     duration = pl.coalesce("fct_s", result.summary["simulated_s"] - pl.col("start_s"))
     rate = (pl.col("delivered_bytes") * 8 / duration).alias("throughput_bps")
     return result.flows.select("flow", "source", "target", "class", rate)

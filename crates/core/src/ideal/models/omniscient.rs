@@ -301,7 +301,15 @@ mod tests {
     ) -> IdealOutcome {
         let watch = &RunControl::default();
         let kept = KeptRecords::default();
-        let setup = IdealSetup { graph, format: &NO_HEADERS, limit, kept, measured: ALWAYS, watch };
+        let setup = IdealSetup {
+            graph,
+            format: &NO_HEADERS,
+            limit,
+            kept,
+            measured: ALWAYS,
+            common: None,
+            watch,
+        };
         run(ideal, setup, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })

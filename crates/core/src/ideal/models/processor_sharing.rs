@@ -302,7 +302,7 @@ mod tests {
             let run = |ideal: &dyn Ideal| {
                 let (graph, format, watch) = (&graph, &NO_HEADERS, &RunControl::default());
                 let (limit, kept) = (Time::NEVER, KeptRecords::default());
-                let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, watch };
+                let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, common: None, watch };
                 run(ideal, setup, specs.iter().copied(), |spec, links| {
                     links.extend(flows[spec.id as usize].2.iter().map(|cable| 2 * cable));
                 })

@@ -84,7 +84,15 @@ fn bytes_in_the_measured_interval_are_those_sent_in_it() {
         let measured = measured.map(|us| Time(us * 1_000_000));
         let limit = Time::NEVER;
         let kept = KeptRecords::default();
-        let setup = IdealSetup { graph: &graph, format: &NO_HEADERS, limit, kept, measured, watch };
+        let setup = IdealSetup {
+            graph: &graph,
+            format: &NO_HEADERS,
+            limit,
+            kept,
+            measured,
+            common: None,
+            watch,
+        };
         for ideal in sharing_ideals() {
             let outcome = run(&*ideal, setup, flows, |_, links| links.push(0));
             let counted = outcome.measured_bytes[0];
@@ -119,7 +127,7 @@ proptest! {
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &format, Time::NEVER);
         let kept = KeptRecords::default();
-        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, watch: &watch };
+        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, common: None, watch: &watch };
         let route = |_: &FlowSpec, links: &mut Vec<LinkId>| {
             links.extend((0..hops.len() as LinkId).map(|i| 2 * i));
         };
@@ -143,7 +151,7 @@ proptest! {
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &NO_HEADERS, Time::NEVER);
         let kept = KeptRecords::default();
-        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, watch: &watch };
+        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, common: None, watch: &watch };
         let specs = flows_from_gaps(flows.iter().map(|(gap, size, ..)| (*gap, *size)));
         let on = |i: usize| flows[i].2..(flows[i].2 + flows[i].3).min(hops.len());
         let carried = |hop| -> u64 {

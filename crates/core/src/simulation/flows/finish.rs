@@ -276,6 +276,7 @@ impl Simulation<'_> {
 
     /// Records the remaining flows and checks that all packets are accounted for.
     pub(in crate::simulation) fn close(&mut self, limit: Time) {
+        self.end_common_interval();
         self.record_ended_flows();
         self.live_flow_count.update();
         if let Some(records) = self.network.records()

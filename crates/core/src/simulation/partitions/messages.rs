@@ -203,6 +203,7 @@ impl Simulation<'_> {
         let is_other = |node| partition.owner(node) == other_number;
         network.absorb(&mut other.network, graph, is_other);
         self.pending_flows.absorb(&other.pending_flows);
+        self.common.absorb(&other.common);
         self.measured.absorb(&other.measured, |link| is_other(graph.links[link].from));
         for (number, slot) in other.network.flows() {
             let own_slot = network.slot_or_join(number);
