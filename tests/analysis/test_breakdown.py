@@ -1,5 +1,7 @@
 """Tests of FCT breakdowns and their comparison."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -14,7 +16,7 @@ from sojourn import (
     plot,
     sweep,
 )
-from sojourn.analysis.breakdown import PARTS, TOTAL
+from sojourn.analysis.breakdown import LABELS, PARTS, TOTAL
 from sojourn.analysis.chains import pieces
 from sojourn.explain import tables
 
@@ -195,7 +197,7 @@ def test_stacked_bars_add_up_to_the_parts_and_negative_parts_are_below_zero(
         spans = [(min(start, end), max(start, end)) for start, end, x in ends if x == left]
         assert min(low for low, _ in spans) == bottom
         assert max(high for _, high in spans) == top
-    assert entries == [accounts.LABELS[part] for part in PARTS]
+    assert entries == [LABELS[part] for part in PARTS]
 
 
 def test_results_without_breakdowns_are_an_error() -> None:
@@ -234,3 +236,9 @@ def test_flows_of_a_connection_wait_for_earlier_ones() -> None:
     least = excess.select(pl.min_horizontal(*PARTS)).to_series()
     assert (least > -1e-12).all()
     assert pieces(result, 20)["lasts_s"].sum() == pytest.approx(flows.row(20, named=True)["fct_s"])
+
+
+def test_the_page_of_outputs_maps_all_names_of_causes() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "outputs.md").read_text(encoding="utf-8")
+    for part in PARTS:
+        assert f"| {LABELS[part]} | `{part}` | " in page
