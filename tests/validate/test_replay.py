@@ -348,6 +348,7 @@ def test_the_command_prints_draws_and_records(
     assert text.endswith("after\n")
     assert "old" not in text
     assert "| DCTCP |" in text
+    assert "\nMean FCT in seconds, unless a row or a title names another statistic: " in text
     assert (page.parent / "validation_other.png").exists()
     assert cli.invoke(["validate", "other", "--record", "--out", "out"]) == 0
     assert page.read_text(encoding="utf-8") == text

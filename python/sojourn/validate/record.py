@@ -87,7 +87,14 @@ def section(folder: Path, suffix: str = "") -> tuple[Path, str, str]:
 
 
 def _markdown(outcomes: Sequence[Outcome], simulator: str) -> list[str]:
-    parts = [f"Numbers are Sojourn / {simulator} (difference ± two standard errors)."]
+    ratios = [outcome.replay.is_slowdown for outcome in outcomes]
+    quantity = "FCT over ideal FCT" if all(ratios) else "FCT in seconds"
+    if any(ratios) and not all(ratios):
+        quantity = "FCT in seconds, or over the ideal FCT where a title states it"
+    parts = [
+        f"Mean {quantity}, unless a row or a title names another statistic: "
+        f"Sojourn / {simulator} (difference ± two standard errors)."
+    ]
     for table in all_tables(outcomes, columns=len(outcomes)):
         parts += [f"**{table.title}**", markdown(table)]
     return parts
