@@ -113,27 +113,38 @@ fn ideal_fct_spread(
     IdealFct { propagation, transmission, waiting: total - (propagation + transmission) }
 }
 
-/// Ideal FCT of a flow of `size` whose packets take these paths. With `keeps_order`, packets that take one
-/// path stay in order.
+/// Which packets of a flow stay in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// None: later ones may be sent first.
+    None,
+    /// Those that take one path.
+    OfPath,
+    /// All of them: the flow takes one path at a time.
+    OfFlow,
+}
+
+/// Ideal FCT of a flow of `size` whose packets take these paths.
 pub fn over_paths<'a>(
     graph: &Graph,
     mut paths: impl Iterator<Item = &'a [LinkId]> + Clone,
     format: &Format,
     size: Bytes,
-    keeps_order: bool,
+    order: Order,
 ) -> IdealFct {
     let of_link = |link: &LinkId| {
         let Link { rate, delay, .. } = graph.links[*link as usize];
         (rate, delay)
     };
-    if format.packets(size) == 1 {
+    if format.packets(size) == 1 || order == Order::OfFlow {
         let of_path = |path: &[LinkId]| ideal_fct(path.iter().map(of_link), format, size);
         return paths.map(of_path).min_by_key(IdealFct::total).unwrap_or_default();
     }
     let Some(first) = paths.next() else { return IdealFct::default() };
-    if keeps_order && paths.clone().next().is_none() {
+    if order == Order::OfPath && paths.clone().next().is_none() {
         return ideal_fct(first.iter().map(of_link), format, size);
     }
+    let all = std::iter::once(first).chain(paths.clone());
     let mut shared = first.to_vec();
     for path in paths.clone() {
         shared.retain(|link| path.contains(link));
@@ -146,16 +157,103 @@ pub fn over_paths<'a>(
         let hop = |link: &LinkId| (of_link(link), shared.contains(link));
         ideal_fct_spread(path.iter().map(hop), format, size)
     };
+    // The bound by shared links is exact if no other link is slower than all of them.
+    let slowest = shared.iter().map(|link| of_link(link).0).min();
+    let is_slower = |link: &LinkId| slowest.is_none_or(|slowest| of_link(link).0 < slowest);
+    let mut has_slower = first.iter().any(is_slower);
     let (mut least, mut before) = (of_path(first), first);
     for path in paths {
         // In a symmetric network all paths are alike.
         if path.len() != before.len() || !path.iter().zip(before).all(is_alike) {
             let ideal = of_path(path);
             least = if ideal.total() < least.total() { ideal } else { least };
+            has_slower |= path.iter().any(is_slower);
         }
         before = path;
     }
+    if has_slower {
+        let bound = bound_of_cuts(all, of_link, format, size);
+        least.waiting += Duration(bound.0.saturating_sub(least.total().0));
+    }
     least
+}
+
+/// Links of which every packet of a flow crosses one.
+#[derive(Clone)]
+struct Cut {
+    /// Each link, with the transmission times of a full and of the last packet.
+    links: Vec<(LinkId, [Duration; 2])>,
+    /// Earliest arrival of a packet at one of the links.
+    reached: Duration,
+    /// Least time of a full and of the last packet from the end of the transmission at the cut to the target.
+    rest: [Duration; 2],
+}
+
+/// Returns a lower bound on the FCT of a flow of several packets, each of which takes one of `paths`: the
+/// links at each hop of the paths are a cut, and carry all packets together. `hop` returns the rate and the
+/// propagation delay of a link.
+pub fn bound_of_cuts<'a>(
+    paths: impl Iterator<Item = &'a [LinkId]> + Clone,
+    hop: impl Fn(&LinkId) -> (Rate, Duration),
+    format: &Format,
+    size: Bytes,
+) -> Duration {
+    let before_last = format.packets(size) - 1;
+    let last = format.last_payload(size) + format.header;
+    let times = |link: &LinkId| {
+        let (rate, delay) = hop(link);
+        let time = |bytes| format.transmission_time(rate, bytes);
+        ([format.payload + format.header, last].map(time), delay)
+    };
+    // Behind a link that all packets leave their host by, a short last packet is the last.
+    let first = paths.clone().next().map_or(0, |path| path[0]);
+    let is_shared = paths.clone().all(|path| path[0] == first);
+    let sent_before_last =
+        if is_shared { times(&first).0[0] * before_last } else { Duration::ZERO };
+    let hops = paths.clone().map(<[LinkId]>::len).min().unwrap_or(0);
+    let never = Duration(u64::MAX);
+    let mut cuts = vec![Cut { links: Vec::new(), reached: never, rest: [never; 2] }; hops];
+    for path in paths {
+        let [mut full_in, mut last_in] = [Duration::ZERO, sent_before_last];
+        for (link, cut) in path.iter().zip(&mut cuts) {
+            let (of_link @ [full, last], delay) = times(link);
+            cut.links.push((*link, of_link));
+            cut.reached = cut.reached.min(full_in.min(last_in));
+            full_in += full + delay;
+            last_in += last + delay;
+        }
+        let mut rest = [Duration::ZERO; 2];
+        for (at, link) in path.iter().enumerate().rev() {
+            let (of_link, delay) = times(link);
+            rest = rest.map(|rest| rest + delay);
+            if let Some(cut) = cuts.get_mut(at) {
+                cut.rest = [0, 1].map(|packet| cut.rest[packet].min(rest[packet]));
+            }
+            rest = [0, 1].map(|packet| rest[packet] + of_link[packet]);
+        }
+    }
+    let of_cut = |mut cut: Cut| {
+        cut.links.sort_unstable();
+        cut.links.dedup();
+        let [full, all] = least_times(&cut.links, before_last);
+        cut.reached + (full + cut.rest[0]).max(all + cut.rest[1])
+    };
+    cuts.into_iter().map(of_cut).max().unwrap_or_default()
+}
+
+/// Returns lower bounds on the times in which links side by side transmit `full` packets, and these and the
+/// last one. They are exact if the links have the same rate.
+fn least_times(links: &[(LinkId, [Duration; 2])], full: u64) -> [Duration; 2] {
+    let [one, last] = links[0].1;
+    if links.iter().all(|(_, times)| times[0] == one) {
+        let (each, others) = (full / links.len() as u64, full % links.len() as u64);
+        return if others == 0 { [one * each, one * each + last] } else { [one * (each + 1); 2] };
+    }
+    // Packets in a picosecond, in units of 2^-90: rounding lowers the bound by less than a picosecond.
+    let one = 1_u128 << 90;
+    let rate_of = |(_, [time, _]): &(LinkId, [Duration; 2])| one / u128::from(time.0.max(1)) + 1;
+    let rate: u128 = links.iter().map(rate_of).sum();
+    [Duration((u128::from(full) * one / rate) as u64); 2]
 }
 
 #[cfg(test)]
@@ -233,5 +331,58 @@ mod tests {
             let closed = ideal_fct(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
+
+        #[test]
+        fn no_division_of_packets_among_paths_is_faster_than_the_bound_of_cuts(
+            links in prop::collection::vec((1_000_u64..1_000_000, 0_u64..1_000_000), 9..10),
+            paths in prop::collection::vec(prop::collection::vec(0_u32..3, 3..4), 1..6),
+            choices in prop::collection::vec(0_usize..6, 50..51),
+            size in 8_u64..350,
+            is_alike in any::<bool>(),
+        ) {
+            // Hop h of a path is one of the links 3h, 3h + 1 and 3h + 2.
+            let hop = |link: &LinkId| {
+                let (rate, delay) = links[*link as usize];
+                (Rate(if is_alike { 8_000 } else { rate } * 1_000_000), Duration(delay))
+            };
+            let number = |(at, link): (usize, &u32)| 3 * at as u32 + link;
+            let paths: Vec<Vec<LinkId>> =
+                paths.iter().map(|path| path.iter().enumerate().map(number).collect()).collect();
+            let format = Format { payload: Bytes(7), header: Bytes(1), ..defaults() };
+            let mut left = size;
+            let mut packets: Vec<_> = (0..format.packets(Bytes(size)) as usize)
+                .map(|packet| {
+                    let payload = Bytes(left.min(7));
+                    left -= payload.0;
+                    (Duration::ZERO, &paths[choices[packet] % paths.len()], payload + Bytes(1))
+                })
+                .collect();
+            for at in 0..3 {
+                packets.sort_by_key(|(arrival, ..)| *arrival);
+                let mut departed = [Duration::ZERO; 9];
+                for (arrival, path, bytes) in &mut packets {
+                    let (rate, delay) = hop(&path[at]);
+                    let departed = &mut departed[path[at] as usize];
+                    *departed = (*arrival).max(*departed) + format.transmission_time(rate, *bytes);
+                    *arrival = *departed + delay;
+                }
+            }
+            let fct = packets.iter().map(|(arrival, ..)| *arrival).max().unwrap();
+            let all = paths.iter().map(Vec::as_slice);
+            let bound = bound_of_cuts(all, hop, &format, Bytes(size));
+            prop_assert!(bound <= fct, "{} is more than {}", bound, fct);
+        }
+    }
+
+    #[test]
+    fn links_side_by_side_share_the_packets() {
+        // 800 ns each way, and 400 ns for the last packet.
+        let times = [Duration::from_nanos(800), Duration::from_nanos(400)];
+        let links: Vec<_> = (0..4).map(|link| (link, times)).collect();
+        assert_eq!(least_times(&links, 8), [2 * 800, 2 * 800 + 400].map(Duration::from_nanos));
+        assert_eq!(least_times(&links, 9), [3 * 800; 2].map(Duration::from_nanos));
+        let half = [Duration::from_nanos(1600), Duration::from_nanos(800)];
+        let unlike = least_times(&[(0, times), (1, half)], 300);
+        assert_eq!(unlike, [Duration::from_nanos(200 * 800) - Duration(1); 2]);
     }
 }

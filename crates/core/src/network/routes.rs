@@ -465,6 +465,11 @@ impl Routes {
         graph.links[first as usize].rate
     }
 
+    /// Returns true if all packets of a flow take one path, until it is rerouted.
+    pub fn takes_one_path(&self) -> bool {
+        self.routing.takes_one_path()
+    }
+
     /// Returns the time of a packet of `bytes` over an empty network.
     pub fn packet_time(
         &self,

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{run, run_with_all_engines, with};
+use crate::common::{graph, run, run_with_all_engines, with};
+use sojourn_core::run::Results;
 
 /// 1200 flows of 20 KB from the first pod of a fat-tree to the others.
 fn leaving_a_pod(rest: &Value) -> Value {
@@ -82,4 +83,50 @@ fn transports_that_need_one_path_finish_with_ecmp_in_every_engine() {
         }));
         assert_eq!(summary["counts"]["finished"], 60, "{transport}");
     }
+}
+
+/// A flow of 10 MB between hosts with two NICs of 10 Gb/s each.
+fn between_hosts_with_two_nics(rest: &Value) -> Results {
+    let mut topology = graph(
+        "a,s,10 Gbps,1 us,,\na,t,10 Gbps,1 us,,\nb,s,10 Gbps,1 us,,\nb,t,10 Gbps,1 us,,\n\
+         c,s,10 Gbps,1 us,,\nc,t,10 Gbps,1 us,,\nd,s,10 Gbps,1 us,,\nd,t,10 Gbps,1 us,,\n",
+    );
+    topology["hosts"] = json!(["a", "b", "c", "d"]);
+    let scenario = json!({
+        "topology": topology, "transport": "dctcp",
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "10 MB" }] },
+    });
+    run(&with(&scenario, rest.clone()))
+}
+
+#[test]
+fn the_ideal_fct_of_sprayed_packets_shares_the_links_side_by_side() {
+    // Random choices load one of the NICs more than the other.
+    for (routing, most) in [("spray_round_robin", 1.02), ("spray_random", 2.0)] {
+        let results = between_hosts_with_two_nics(&json!({ "routing": routing }));
+        let (slowdown, ideal) = (results.flows.slowdown[0], results.flows.ideal_fct_s[0]);
+        assert!((4.1e-3..4.4e-3).contains(&ideal), "{routing}: {ideal}");
+        assert!((1.0..most).contains(&slowdown), "{routing}: {slowdown}");
+    }
+    // Four spines carry 4 Gb/s together.
+    let topology = json!({
+        "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 4,
+        "host_rate": "10 Gbps", "fabric_rate": "1 Gbps",
+    });
+    let results = run(&json!({
+        "topology": topology, "routing": "spray_round_robin", "transport": "dctcp",
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 2, "size": "10 MB" }] },
+    }));
+    assert!((1.0..1.02).contains(&results.flows.slowdown[0]), "{:?}", results.flows.slowdown);
+}
+
+#[test]
+fn a_rerouted_flow_has_the_ideal_fct_of_one_path() {
+    let used = |link: &str| json!([{ "link": link, "fails": "2 ms" }]);
+    let rerouted = |link: &str| {
+        between_hosts_with_two_nics(&json!({ "failures": used(link), "convergence": "100 us" }))
+    };
+    let slowdowns = ["a->s", "a->t"].map(|link| rerouted(link).flows.slowdown[0]);
+    assert!(slowdowns.iter().all(|slowdown| (1.0..3.0).contains(slowdown)), "{slowdowns:?}");
+    assert!(slowdowns.iter().any(|slowdown| *slowdown > 1.01), "{slowdowns:?}");
 }

@@ -304,8 +304,8 @@ impl Simulation<'_> {
             let (spec, completed_at) = (flow.spec, flow.completed_at);
             self.live_flow_count.record(now, -1);
             let former_routes = self.former_routes.get(&number).map_or(&[][..], Vec::as_slice);
-            let ideal =
-                self.ideal_fct_of(&spec, &former_routes.iter().copied().chain([route]), None);
+            let routes_used = former_routes.iter().copied().chain([route]);
+            let ideal = self.ideal_fct_of(&spec, &routes_used, Some(completed_at));
             let chain = self.flows.senders[slot].as_ref().and_then(|sender_end| {
                 record_breakdown(&mut self.recorder, &flow, sender_end, &ideal)
             });
@@ -364,7 +364,7 @@ impl Simulation<'_> {
         while let Some((flow, counts)) = stream.pop(counts) {
             let (spec, completed_at) = (flow.spec, flow.completed_at);
             let completed = Some(completed_at).filter(|time| *time < Time::NEVER);
-            let ideal = self.ideal_fct_of(&spec, &routes_used(), None);
+            let ideal = self.ideal_fct_of(&spec, &routes_used(), completed);
             let chain = completed
                 .and_then(|_| record_breakdown(&mut self.recorder, &flow, &sender_end, &ideal));
             let ended = completed.unwrap_or(self.totals.ended);

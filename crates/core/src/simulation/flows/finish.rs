@@ -7,7 +7,7 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::breakdown::chain::ChainInterval;
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome, Reordering};
 use crate::model::graph::LinkId;
-use crate::model::ideal_fct::{self, IdealFct};
+use crate::model::ideal_fct::{self, IdealFct, Order};
 use crate::model::packet::FlowNumber;
 use crate::network::outbox::PacketLoss;
 use crate::network::routes::Route;
@@ -258,20 +258,19 @@ impl Simulation<'_> {
     ) -> IdealFct {
         let Some(size) = spec.size else { return IdealFct::default() };
         let routes = self.network.routes();
-        let bound = |keeps_order| {
+        let bound = |order| {
             let paths = routes_used.clone().flat_map(|route| routes.links(route));
-            ideal_fct::over_paths(self.graph, paths, &self.format, size, keeps_order)
+            ideal_fct::over_paths(self.graph, paths, &self.format, size, order)
         };
-        let in_order = bound(true);
+        let in_order = bound(if routes.takes_one_path() { Order::OfFlow } else { Order::OfPath });
         // The bound of packets in order is exact for a flow alone in the network, and the same for all
         // transports. Only a flow that was faster, because its short last packet overtook others, has the
         // lower bound without order.
         let is_faster = completed.is_some_and(|at| at.since(spec.start) < in_order.total());
-        if is_faster && !self.transports.of_class(spec.class).config.keeps_order() {
-            bound(false)
-        } else {
-            in_order
-        }
+        // Packets of a rerouted flow may be queued on its former paths while others take the new one.
+        let is_in_order = self.transports.of_class(spec.class).config.keeps_order()
+            && routes_used.clone().nth(1).is_none();
+        if is_faster && !is_in_order { bound(Order::None) } else { in_order }
     }
 
     /// Records the remaining flows and checks that all packets are accounted for.

@@ -9,7 +9,7 @@ use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::{Graph, LinkId};
-use crate::model::ideal_fct;
+use crate::model::ideal_fct::{self, Order};
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
 use crate::record::rtts::{RttProbes, RttTrace};
@@ -217,8 +217,14 @@ impl Simulation<'_> {
         let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.path_key());
         let [_, reverse] = route.both();
         let routes = self.network.routes();
-        let packet_time =
-            ideal_fct::over_paths(graph, routes.links(route), format, format.payload, true).total();
+        let packet_time = ideal_fct::over_paths(
+            graph,
+            routes.links(route),
+            format,
+            format.payload,
+            Order::OfPath,
+        )
+        .total();
         let transport = self.transports.of_class(spec.class);
         let mut cached_state =
             self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();
