@@ -98,9 +98,19 @@ impl Scenario {
         changes.map_err(|problem| problem.within("failures"))
     }
 
+    /// Returns the inputs of the workload.
+    pub(super) fn workload_context<'a>(&'a self, graph: &'a Graph) -> WorkloadContext<'a> {
+        WorkloadContext {
+            graph,
+            format: &self.packet,
+            seed: self.seed,
+            takes_one_path: self.routing.takes_one_path(),
+        }
+    }
+
     /// Opens the workload.
     pub(super) fn flows(&self, graph: &Graph) -> Result<FlowStream, Problem> {
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         let flows =
             self.workload.generate(&context).map_err(|problem| problem.within("workload"))?;
         let classes = &flows.classes;
@@ -396,7 +406,7 @@ impl Scenario {
     /// arrival, or to the end of the run if flows do not arrive at a mean rate or long-lived flows send for
     /// longer.
     pub(super) fn measured_interval(&self, graph: &Graph) -> Result<MeasuredInterval, Problem> {
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         let last = self.workload.last_arrival(&context, self.time_limit);
         let last = last.map_err(|problem| problem.within("workload"))?;
         let estimate = self.workload.estimate(&context);
@@ -410,7 +420,7 @@ impl Scenario {
     /// Returns the interval in which all long-lived flows that start within the time limit send: from the
     /// last start, or the end of the warm-up, to the first stop; none if there is no such time.
     pub(super) fn common_interval(&self, graph: &Graph) -> Result<Option<[Time; 2]>, Problem> {
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         let estimate = self.workload.estimate(&context);
         if estimate.map_err(|problem| problem.within("workload"))?.long_lived_end.is_none() {
             return Ok(None);

@@ -15,7 +15,7 @@ use crate::model::graph::{Graph, Link, NodeId, Paths};
 use crate::model::packet::FlowNumber;
 use crate::run::scenario::{Model, Scenario};
 use crate::simulation::Simulation;
-use crate::traffic::{WorkloadContext, WorkloadEstimate};
+use crate::traffic::WorkloadEstimate;
 
 /// Bytes for each node of the graph, with its name.
 const NODE: f64 = 150.0;
@@ -122,7 +122,7 @@ impl Estimate {
 impl Scenario {
     /// Estimates a run on one thread.
     pub(super) fn estimate_on(&self, graph: &Graph) -> Result<Estimate, Problem> {
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         let workload = self.workload.estimate_until(&context, self.time_limit);
         let workload = workload.map_err(|problem| problem.within("workload"))?;
         // Bytes a second that all hosts' links carry together.

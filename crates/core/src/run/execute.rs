@@ -11,7 +11,6 @@ use crate::run::scenario::{Model, Scenario};
 use crate::run::summary::{Execution, link_columns};
 use crate::schedule::Partition;
 use crate::simulation::run_on_threads;
-use crate::traffic::WorkloadContext;
 use crate::transport::controllers;
 
 /// Least number of groups of nodes for each thread: with fewer, a thread mostly waits.
@@ -67,7 +66,7 @@ impl Scenario {
 
     /// Checks that collective operations have the records of all their messages.
     fn check_jobs(&self, graph: &Graph) -> Result<(), Problem> {
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         if self.flows_per_record > 1 && !self.workload.jobs(&context)?.is_empty() {
             let message = "must be 1 with collective operations, whose durations need all messages";
             return Err(Problem::new("flows_per_record", message));

@@ -8,7 +8,6 @@ use crate::base::schema::Problem;
 use crate::base::units::Rate;
 use crate::model::graph::{Graph, LinkId};
 use crate::run::scenario::Scenario;
-use crate::traffic::WorkloadContext;
 use crate::traffic::demand::{Demand, highest_loads, mean_rate};
 
 /// Share of its rate above which a link is offered more than it carries: 1, with room for rounding.
@@ -113,7 +112,7 @@ impl Scenario {
     }
 
     fn demands(&self, graph: &Graph) -> Result<Vec<Demand>, Problem> {
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         self.workload.demands(&context).map_err(|problem| problem.within("workload"))
     }
 

@@ -21,7 +21,7 @@ use crate::record::{FlowColumns, Record};
 use crate::run::scenario::{Engine, Scenario};
 use crate::schedule::WindowPlan;
 use crate::simulation::Simulation;
-use crate::traffic::{Job, WorkloadContext};
+use crate::traffic::Job;
 use crate::transport::controllers;
 
 /// Execution of a run by the packet simulator.
@@ -124,7 +124,7 @@ impl Scenario {
         } else {
             flows.offered_bps(|size| self.packet.on_wire(size))
         };
-        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let context = self.workload_context(graph);
         // The workload was checked when its flows were generated.
         let jobs = self.workload.jobs(&context).unwrap_or_default();
         let job = |job: &Job| {

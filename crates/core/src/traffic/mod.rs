@@ -34,6 +34,8 @@ pub struct WorkloadContext<'a> {
     pub format: &'a Format,
     /// Seed of the run.
     pub seed: u64,
+    /// True if all packets of a flow take one path.
+    pub takes_one_path: bool,
 }
 
 /// The flows of a workload, in order of start.

@@ -176,6 +176,22 @@ fn the_bound_of_a_ring_is_its_closed_form() {
 }
 
 #[test]
+fn a_job_uses_all_links_of_its_hosts() {
+    let mut topology = graph(
+        "a,s,10 Gbps,1 us,,\na,t,10 Gbps,1 us,,\nb,s,10 Gbps,1 us,,\nb,t,10 Gbps,1 us,,\n\
+         c,s,10 Gbps,1 us,,\nc,t,10 Gbps,1 us,,\nd,s,10 Gbps,1 us,,\nd,t,10 Gbps,1 us,,\n",
+    );
+    topology["hosts"] = json!(["a", "b", "c", "d"]);
+    for algorithm in ["ring", "all_to_all", "halving_doubling"] {
+        let mut scenario = collective(&json!(algorithm), json!({ "size": "8 MB", "jobs": 1 }));
+        scenario["topology"] = topology.clone();
+        scenario["routing"] = json!("spray_round_robin");
+        let (duration, bound) = durations(&run(&scenario))[0];
+        assert!((1.0..2.0).contains(&(duration / bound)), "{algorithm}: {duration} of {bound}");
+    }
+}
+
+#[test]
 fn errors_of_collective_operations_name_the_field() {
     let problem = |change: Value| try_run(&collective(&json!("ring"), change)).unwrap_err();
     insta::assert_snapshot!(

@@ -6,10 +6,10 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use crate::base::schema::{Problem, positive};
-use crate::base::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
-use crate::model::graph::{Graph, Link, NodeId, Paths};
-use crate::model::ideal_fct::ideal_fct;
+use crate::model::graph::{Graph, Link, LinkId, NodeId, Paths};
+use crate::model::ideal_fct::{bound_of_cuts, ideal_fct};
 use crate::traffic::collectives::{self, End, Message, Schedule};
 use crate::traffic::{
     Dependencies, FlowStream, Job, MAX_CLASSES, Workload, WorkloadContext, WorkloadEstimate,
@@ -164,40 +164,30 @@ impl Config {
     }
 
     /// Returns a lower bound on the duration of a job on these hosts: the larger of its duration if every
-    /// message has its ideal FCT, and of the time that a host's link needs for all messages of its rank.
+    /// message has its ideal FCT, and of the time that a host's links need for all messages of its rank.
     fn bound(
         &self,
         context: &WorkloadContext<'_>,
         schedule: &dyn Schedule,
         hosts: Vec<HostId>,
     ) -> Duration {
-        let WorkloadContext { graph, format, .. } = *context;
-        let mut paths = Paths::new(graph);
-        let mut cache: FxHashMap<(u32, u32, u64), Duration> = FxHashMap::default();
         let places = hosts.clone();
-        let mut fct = |Message { source, target, size, .. }: Message| {
-            let key = (source, target, size.0);
-            *cache.entry(key).or_insert_with(|| {
-                let mut links = Vec::new();
-                let [source, target] = [source, target].map(|rank| places[rank as usize]);
-                paths.append(source, target, 0, &mut links);
-                let links = links.iter().map(|link| &graph.links[*link as usize]);
-                ideal_fct(links.map(|link| (link.rate, link.delay)), format, size).total()
-            })
+        let mut times = MessageTimes::new(context);
+        let mut times_of = |Message { source, target, size, .. }: Message| {
+            times.of([source, target].map(|rank| places[rank as usize]), size)
         };
-        let access = access_links(graph);
-        let rates: Vec<_> = hosts.iter().map(|host| access[*host as usize].rate).collect();
-        // Bytes that each rank sends, and the least time that a message takes besides its transmission.
+        let rates = access_rates(context.graph);
+        let rates: Vec<_> = hosts.iter().map(|host| rates[*host as usize].0).collect();
+        // Bytes that each rank sends, and the least time of a message after it has left its host.
         let mut sent = vec![(Bytes::ZERO, Duration(u64::MAX)); rates.len()];
         for message in messages(schedule) {
-            let on_wire = format.on_wire(message.size);
             let (bytes, latency) = &mut sent[message.source as usize];
-            *bytes += on_wire;
-            let transmission = rates[message.source as usize].transmit(on_wire);
-            *latency = (*latency).min(Duration(fct(message).0.saturating_sub(transmission.0)));
+            *bytes += context.format.on_wire(message.size);
+            *latency = (*latency).min(times_of(message)[1]);
         }
         let busy = rates.iter().zip(sent).filter(|(_, (bytes, _))| bytes.0 > 0);
         let busiest = busy.map(|(rate, (bytes, latency))| rate.transmit(bytes) + latency).max();
+        let mut fct = |message| times_of(message)[0];
 
         let starts = vec![Time::ZERO; hosts.len()];
         let mut state = JobState::new(schedule, hosts, starts, self.compute);
@@ -218,6 +208,77 @@ impl Config {
         }
         (last - Time::ZERO).max(busiest.unwrap_or_default())
     }
+}
+
+/// Lower bounds on the times of messages between hosts of an idle network.
+struct MessageTimes<'a> {
+    context: WorkloadContext<'a>,
+    paths: Paths,
+    rates: Vec<(Rate, u32)>,
+    /// Ideal FCT of each message, and its time after it has left its host, by hosts and size.
+    known: FxHashMap<([HostId; 2], u64), [Duration; 2]>,
+}
+
+impl<'a> MessageTimes<'a> {
+    fn new(context: &WorkloadContext<'a>) -> Self {
+        let (paths, rates) = (Paths::new(context.graph), access_rates(context.graph));
+        Self { context: *context, paths, rates, known: FxHashMap::default() }
+    }
+
+    fn of(&mut self, hosts: [HostId; 2], size: Bytes) -> [Duration; 2] {
+        if let Some(times) = self.known.get(&(hosts, size.0)) {
+            return *times;
+        }
+        let times = self.find(hosts, size);
+        self.known.insert((hosts, size.0), times);
+        times
+    }
+
+    fn find(&mut self, hosts: [HostId; 2], size: Bytes) -> [Duration; 2] {
+        let WorkloadContext { graph, format, takes_one_path, .. } = self.context;
+        let hop = |link: &LinkId| {
+            let Link { rate, delay, .. } = graph.links[*link as usize];
+            (rate, delay)
+        };
+        let [source, target] = hosts;
+        let mut links = Vec::new();
+        self.paths.append(source, target, 0, &mut links);
+        let one = ideal_fct(links.iter().map(hop), format, size);
+        let rate = hop(&links[0]).0;
+        let has_several = hosts.iter().any(|host| self.rates[*host as usize].1 > 1);
+        let is_slower = links.iter().any(|link| hop(link).0 < rate);
+        let mut fct = one.total();
+        let mut propagation = one.propagation;
+        // Of the paths between hosts with one link each, one stands for all, unless they carry less than
+        // that link each.
+        if has_several || is_slower && !takes_one_path {
+            let hops = links.len();
+            links.clear();
+            self.paths.append_all(source, target, LinkId::MAX, &mut links);
+            let all = links.chunks_exact(hops + 1).map(|path| &path[..hops]);
+            let each = all.clone().map(|path| ideal_fct(path.iter().map(hop), format, size));
+            propagation = each.clone().map(|fct| fct.propagation).min().unwrap_or_default();
+            fct = if takes_one_path || format.packets(size) == 1 {
+                each.map(|fct| fct.total()).min().unwrap_or_default()
+            } else {
+                bound_of_cuts(all, hop, format, size)
+            };
+        }
+        let transmission = rate.transmit(format.on_wire(size));
+        let after = Duration(fct.0.saturating_sub(transmission.0));
+        [fct, if has_several { propagation } else { after }]
+    }
+}
+
+/// Returns the rate of all links of each host to its switches together, and their number.
+fn access_rates(graph: &Graph) -> Vec<(Rate, u32)> {
+    let mut of_node = vec![(Rate(0), 0); graph.nodes.len()];
+    for link in &graph.links {
+        let (rate, count) = &mut of_node[link.from as usize];
+        *rate = Rate(rate.0.saturating_add(link.rate.0));
+        *count += 1;
+    }
+    graph.hosts.iter().map(|host| of_node[*host as usize]).collect()
 }
 
 /// Returns the link of each host to its switch, the first if there are several.

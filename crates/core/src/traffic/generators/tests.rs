@@ -76,7 +76,12 @@ fn networks() -> [Graph; 3] {
 }
 
 fn open(workload: &Value, graph: &Graph, seed: u64) -> Result<FlowStream, Problem> {
-    Config::read(workload)?.generate(&WorkloadContext { graph, format: &FORMAT, seed })
+    Config::read(workload)?.generate(&WorkloadContext {
+        graph,
+        format: &FORMAT,
+        seed,
+        takes_one_path: true,
+    })
 }
 
 fn flows(workload: &Value, graph: &Graph, seed: u64) -> Vec<FlowSpec> {
@@ -431,7 +436,7 @@ fn arrivals_stop_after_one_second_by_default() {
 #[test]
 fn last_arrival_is_that_of_the_flows() {
     let graph = network(&json!("dumbbell"));
-    let context = WorkloadContext { graph: &graph, format: &FORMAT, seed: 3 };
+    let context = WorkloadContext { graph: &graph, format: &FORMAT, seed: 3, takes_one_path: true };
     let sizes = json!({"kind": "fixed", "size": "100 KB"});
     let poisson = |bounds: Value| {
         let mut workload = json!({"kind": "poisson", "load": 0.4, "sizes": sizes});

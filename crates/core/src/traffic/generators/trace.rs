@@ -326,7 +326,12 @@ mod tests {
         let graph = star.graph(1).unwrap();
         let format = defaults::<Format>();
         let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
-        let flows = trace.generate(&WorkloadContext { graph: &graph, format: &format, seed: 1 })?;
+        let flows = trace.generate(&WorkloadContext {
+            graph: &graph,
+            format: &format,
+            seed: 1,
+            takes_one_path: true,
+        })?;
         Ok((flows.flows.collect(), flows.dependencies))
     }
 
