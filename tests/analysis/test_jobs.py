@@ -9,7 +9,7 @@ import sojourn
 from sojourn import jobs
 from sojourn.runs.results import Result
 
-RING = {
+RING: dict[str, Any] = {
     "environment": "paper",
     "topology": {"kind": "star", "hosts": 6, "rate": "10 Gbps", "delay": "1 us"},
     "transport": "dctcp",
@@ -34,7 +34,8 @@ def made(rows: list[tuple[Any, ...]]) -> Result:
         ]
     )
     flows = flows.with_columns(acked_s=pl.col("fct_s") + 0.01)
-    job = {"class": "job", "ranks": 3, "compute_s": 0.0, "bound_s": 0.2}
+    job = {"class": "job", "ranks": 3, "messages": len(rows), "steps": 2, "start_s": 0.1}
+    job |= {"compute_s": 0.0, "computed_steps": [1, 2], "bound_s": 0.2}
     return Result(flows, pl.DataFrame(), {"simulated_s": 1.0, "jobs": [job]})
 
 
@@ -62,6 +63,38 @@ def test_an_unfinished_job_counts_with_the_time_until_the_end_of_the_run() -> No
         value, at_least = metric(result)
         assert value == pytest.approx(expected)
         assert at_least
+
+
+def test_messages_that_have_not_started_are_unfinished() -> None:
+    result = made(ROWS)
+    result.summary["jobs"][0]["messages"] = 6
+    row = jobs.jobs(result).row(0, named=True)
+    assert (row["flows"], row["unfinished"], row["duration_s"]) == (6, 2, None)
+    cut = sojourn.run({**RING, "time_limit": "100 us"})
+    for row in jobs.jobs(cut).to_dicts():
+        assert (row["steps"], row["flows"]) == (4, 12)
+        assert (
+            row["unfinished"]
+            == 12 - cut.flows.filter(pl.col("class") == row["job"])["fct_s"].count()
+        )
+        assert row["duration_s"] is None
+
+
+def test_a_pipeline_computes_before_its_first_message() -> None:
+    workload = RING["workload"] | {
+        "algorithm": {"kind": "pipeline", "micro_batches": 1},
+        "compute": "300 us",
+        "start": "1 ms",
+        "jobs": 1,
+    }
+    result = sojourn.run({**RING, "workload": workload})
+    row = jobs.jobs(result).row(0, named=True)
+    assert row["start_s"] == pytest.approx(1e-3)
+    assert 1 - 1e-9 <= row["ratio"] < 1.1
+    path = jobs.critical_path(result, "collective")
+    assert path["waited_s"].to_list() == pytest.approx([300e-6] * 4)
+    total = path.select((pl.col("fct_s") + pl.col("waited_s")).sum()).item()
+    assert total == pytest.approx(row["duration_s"])
 
 
 def test_a_critical_path_leads_back_through_what_hosts_received_and_sent() -> None:

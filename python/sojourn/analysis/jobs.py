@@ -1,7 +1,7 @@
 """Jobs: collective operations, whose messages are the flows of a class, in steps.
 
-A job lasts from the start of its first flow to the delivery of its last. A host is done when it has
-received all its messages.
+A job lasts from the start of its first rank, which may compute before it sends, to the delivery of
+its last message. A host is done when it has received all its messages.
 """
 
 from typing import Any
@@ -20,24 +20,25 @@ PICOSECONDS = 10**12
 def jobs(result: Result) -> pl.DataFrame:
     """Return a row for each job of a run; the table of a run without jobs is empty.
 
-    The columns are `job` (its class), `ranks`, `steps`, `flows`, `unfinished`, `start_s`,
-    `duration_s` (null if a flow is unfinished), `bound_s`, `ratio` (of the two), `median_host_s`
-    and `last_host_s` (after which half of the hosts, and all, are done), and `last_host`.
+    The columns are `job` (its class), `ranks`, `steps`, `flows` (messages, of which some may not
+    have started), `unfinished` (messages that were not delivered), `start_s`, `duration_s` (null if
+    a message is unfinished), `bound_s`, `ratio` (of the two), `median_host_s` and `last_host_s`
+    (after which half of the hosts, and all, are done), and `last_host`.
     """
     rows = []
     for job in result.summary.get("jobs", []):
         flows = _flows(result, job["class"])
-        start = flows["start_s"].min()
+        start = job["start_s"]
         hosts = flows.group_by("target").agg(pl.col("end_s").max()).sort("end_s", "target")
-        unfinished = flows["fct_s"].null_count()
-        is_done = unfinished == 0 and not flows.is_empty()
+        unfinished = job["messages"] - flows["fct_s"].count()
+        is_done = unfinished == 0
         done: Any = hosts["end_s"] - start
         rows.append(
             {
                 "job": job["class"],
                 "ranks": job["ranks"],
-                "steps": flows["step"].n_unique(),
-                "flows": flows.height,
+                "steps": job["steps"],
+                "flows": job["messages"],
                 "unfinished": unfinished,
                 "start_s": start,
                 "duration_s": done.max() if is_done else None,
@@ -109,6 +110,11 @@ def _chosen(result: Result, job: str | None) -> pl.DataFrame:
     return table if job is None else table.filter(pl.col("job") == job)
 
 
+def _of_job(result: Result, job: str) -> dict[str, Any]:
+    """Return what the summary has on a job."""
+    return next(row for row in result.summary["jobs"] if row["class"] == job)
+
+
 def _flows(result: Result, job: str) -> pl.DataFrame:
     """Return the flows of a job with their ends."""
     flows = result.flows.filter(pl.col("class") == job, pl.col("step").is_not_null())
@@ -116,14 +122,14 @@ def _flows(result: Result, job: str) -> pl.DataFrame:
 
 
 def steps(result: Result, job: str) -> pl.DataFrame:
-    """Return a row for each step of a job.
+    """Return a row for each step of a job that has begun.
 
     The columns are `step`, `flows`, `begins_s` and `ends_s` (after the start of the job: the first
     start and the last end of its flows), and `slowest` and `slowest_s`, the number of the flow with
     the largest FCT, and its FCT. An unfinished flow has no end.
     """
     flows = _flows(result, job)
-    start = flows["start_s"].min()
+    start = _of_job(result, job)["start_s"]
     slowest = pl.col("fct_s").arg_max()
     return (
         flows.group_by(pl.col("step").cast(pl.Int64))
@@ -143,8 +149,9 @@ def critical_path(result: Result, job: str) -> pl.DataFrame:
 
     The last flow of the job is the last of the path. Before each flow comes the one whose end at
     its source, by delivery or by acknowledgement, was the last before the rank began to compute.
-    The columns are those of the flow records and `waited_s`, the time from that end to the start.
-    These times and those of the flows to these ends add up to the duration of the job.
+    The columns are those of the flow records and `waited_s`, the time from that end, or from the
+    start of the job, to the start. These times and those of the flows to these ends add up to the
+    duration of the job.
     """
     flows = _flows(result, job).filter(pl.col("fct_s").is_not_null())
     if flows.is_empty():
@@ -154,8 +161,10 @@ def critical_path(result: Result, job: str) -> pl.DataFrame:
         return np.rint(times.to_numpy() * PICOSECONDS).astype(np.int64)
 
     starts, delivered = (picoseconds(flows[name]) for name in ("start_s", "end_s"))
-    compute_s = next(row["compute_s"] for row in result.summary["jobs"] if row["class"] == job)
-    begun = starts - round(compute_s * PICOSECONDS)
+    row_of_job = _of_job(result, job)
+    first_computed, end_computed = row_of_job["computed_steps"]
+    is_computed = flows["step"].is_between(first_computed, end_computed, closed="left").to_numpy()
+    begun = starts - is_computed * round(row_of_job["compute_s"] * PICOSECONDS)
     # Ideals have no acknowledgements.
     acked = picoseconds(flows["start_s"] + flows["acked_s"].fill_null(flows["fct_s"]))
     sources, targets = flows["source"].to_numpy(), flows["target"].to_numpy()
@@ -175,5 +184,6 @@ def critical_path(result: Result, job: str) -> pl.DataFrame:
             break
         waits.append((starts[row] - times[before]) / PICOSECONDS)
         path.append(int(row_of[before]))
-    waited = pl.Series("waited_s", [0.0, *reversed(waits)])
+    begins = starts[path[-1]] / PICOSECONDS - row_of_job["start_s"]
+    waited = pl.Series("waited_s", [begins, *reversed(waits)])
     return flows[path[::-1]].with_columns(waited)

@@ -131,8 +131,12 @@ impl Scenario {
             json!({
                 "class": job.class,
                 "ranks": job.ranks,
+                "messages": job.messages,
+                "steps": job.steps,
                 "payload_bytes": job.payload.0,
+                "start_s": job.start.seconds(),
                 "compute_s": job.compute.seconds(),
+                "computed_steps": [job.computed.start, job.computed.end],
                 "bound_s": job.bound.seconds(),
             })
         };

@@ -17,6 +17,7 @@ pub use self::estimate::WorkloadEstimate;
 pub use self::host_pairs::HostPairs;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::base::random::Random;
 use crate::base::schema::Problem;
@@ -82,11 +83,19 @@ pub struct Job {
     pub class: String,
     /// Number of ranks.
     pub ranks: u32,
+    /// Number of messages.
+    pub messages: u64,
+    /// Number of steps.
+    pub steps: u32,
     /// Payload of all messages.
     pub payload: Bytes,
-    /// Time that a rank computes before it sends a message that follows others.
+    /// Start of the first rank that waits for no message.
+    pub start: Time,
+    /// Time that a rank computes before it sends a message of the steps in `computed`.
     pub compute: Duration,
-    /// Lower bound on the duration.
+    /// Steps before whose messages ranks compute.
+    pub computed: Range<u32>,
+    /// Lower bound on the duration, from `start`.
     pub bound: Duration,
 }
 

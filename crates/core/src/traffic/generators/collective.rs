@@ -75,14 +75,10 @@ const MAX_MESSAGES: u64 = 100_000_000;
 
 impl Workload for Config {
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
-        let mut jitter = context.random("jitter");
-        let mut start = || self.start + Duration(jitter.below(self.jitter.0.saturating_add(1)));
         let schedule = self.schedule()?;
-        let state = |hosts: Vec<HostId>| {
-            let starts = hosts.iter().map(|_| start()).collect();
-            JobState::new(&*schedule, hosts, starts, self.compute)
-        };
-        let states = self.place(context)?.into_iter().map(state).collect();
+        let state = |(hosts, starts)| JobState::new(&*schedule, hosts, starts, self.compute);
+        let states =
+            self.place(context)?.into_iter().zip(self.starts(context)).map(state).collect();
         let mut jobs = Jobs { schedule, states };
         let mut flows = Vec::new();
         for job in 0..jobs.states.len() {
@@ -110,15 +106,26 @@ impl Workload for Config {
 
     fn jobs(&self, context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
         let schedule = self.schedule()?;
-        let is_computed = schedule.message(schedule.messages() - 1).is_computed;
-        let job = |(class, hosts): (String, Vec<HostId>)| Job {
+        let steps = messages(&*schedule).map(|message| message.step + 1).max().unwrap_or(0);
+        let computed = || messages(&*schedule).filter(|message| message.is_computed);
+        let first_computed = computed().map(|message| message.step).min();
+        let end_computed = computed().map(|message| message.step + 1).max();
+        // Ranks that wait for no message.
+        let begin: Vec<usize> =
+            (0..schedule.first()).map(|number| schedule.message(number).source as usize).collect();
+        let job = |((class, hosts), starts): ((String, Vec<HostId>), Vec<Time>)| Job {
             class,
             ranks: self.ranks,
+            messages: schedule.messages(),
+            steps,
             payload: Bytes(messages(&*schedule).map(|message| message.size.0).sum()),
-            compute: if is_computed { self.compute } else { Duration::ZERO },
+            start: begin.iter().map(|rank| starts[*rank]).min().unwrap_or(self.start),
+            compute: self.compute,
+            computed: first_computed.unwrap_or(0)..end_computed.unwrap_or(0),
             bound: self.bound(context, &*schedule, hosts),
         };
-        Ok(self.classes().into_iter().zip(self.place(context)?).map(job).collect())
+        let hosts = self.classes().into_iter().zip(self.place(context)?);
+        Ok(hosts.zip(self.starts(context)).map(job).collect())
     }
 }
 
@@ -138,6 +145,13 @@ impl Config {
             1 => vec![self.class.clone()],
             jobs => (1..=jobs).map(|job| format!("{} {job}", self.class)).collect(),
         }
+    }
+
+    /// Returns the start of each rank of each job.
+    fn starts(&self, context: &WorkloadContext<'_>) -> Vec<Vec<Time>> {
+        let mut jitter = context.random("jitter");
+        let mut start = || self.start + Duration(jitter.below(self.jitter.0.saturating_add(1)));
+        (0..self.jobs).map(|_| (0..self.ranks).map(|_| start()).collect()).collect()
     }
 
     /// Returns the hosts of each job, by rank.
