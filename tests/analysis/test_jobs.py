@@ -127,7 +127,7 @@ def test_the_critical_path_of_a_simulated_ring_adds_up_to_its_duration() -> None
     for row in table.to_dicts():
         path = jobs.critical_path(result, row["job"])
         assert path["step"].to_list() == [0, 1, 2, 3]
-        assert path["waited_s"].to_list() == pytest.approx([0, 7e-6, 7e-6, 7e-6])
+        assert path["waited_s"].to_list() == pytest.approx([0, 7e-6, 7e-6, 0])
         total = path.select((pl.col("fct_s") + pl.col("waited_s")).sum()).item()
         assert total == pytest.approx(row["duration_s"])
         assert row["ratio"] >= 1

@@ -123,7 +123,8 @@ fn durations(results: &Results) -> Vec<(f64, f64)> {
 fn all_engines_agree_on_collective_operations() {
     for (number, algorithm) in collectives::Config::NAMES.iter().enumerate() {
         let placement = ["packed", "rail_aligned", "random", "random"][number];
-        let change = json!({ "placement": placement, "compute": "2 us", "jitter": "3 us" });
+        let compute = if *algorithm == "all_to_all" { "0 us" } else { "2 us" };
+        let change = json!({ "placement": placement, "compute": compute, "jitter": "3 us" });
         let scenario = collective(&json!(algorithm), change);
         let counts = run_with_all_engines(&scenario)["counts"].clone();
         assert_eq!(counts["finished"], counts["flows"], "{algorithm}");
@@ -149,7 +150,8 @@ fn a_job_without_contention_meets_its_bound_and_no_job_is_faster() {
         (json!("all_to_all"), false),
         (two_pieces, false),
     ] {
-        let scenario = collective(&algorithm, json!({ "compute": "5 us" }));
+        let compute = if algorithm == "all_to_all" { "0 us" } else { "5 us" };
+        let scenario = collective(&algorithm, json!({ "compute": compute, "start": "1 ms" }));
         for (model, is_alone) in [("alone", true), ("max_min", false), ("packet", false)] {
             for (duration, bound) in durations(&run(&with(&scenario, json!({ "model": model })))) {
                 let ratio = duration / bound;
@@ -174,6 +176,41 @@ fn the_bound_of_a_ring_is_its_closed_form() {
     let message = 100.0 * 1040e-9 + 1040e-9 + 2e-6;
     assert!((bound / (6.0 * message) - 1.0).abs() < 1e-9, "{bound}");
     assert!(duration >= bound);
+}
+
+/// Duration of a lone job of 4 ranks at a star, and its bound.
+fn at_a_star(algorithm: &Value, compute: &str) -> (f64, f64) {
+    let results = run(&json!({
+        "topology": { "kind": "star", "hosts": 4 }, "transport": "dctcp", "model": "max_min",
+        "workload": {
+            "kind": "collective", "algorithm": algorithm, "ranks": 4, "size": "400 KB",
+            "compute": compute,
+        },
+    }));
+    durations(&results)[0]
+}
+
+#[test]
+fn ranks_compute_where_they_reduce_before_they_send() {
+    for (algorithm, operation, times) in [
+        ("ring", "all_reduce", 3.0),
+        ("ring", "reduce_scatter", 2.0),
+        ("halving_doubling", "all_reduce", 2.0),
+        ("halving_doubling", "reduce_scatter", 1.0),
+    ] {
+        let algorithm = json!({ "kind": algorithm, "operation": operation });
+        let [copies, reduces] = ["0 ms", "1 ms"].map(|compute| at_a_star(&algorithm, compute));
+        let what = algorithm.to_string();
+        assert_near(reduces.0 - copies.0, times * 1e-3, 1e-9, &what);
+        assert_near(reduces.1 - copies.1, times * 1e-3, 1e-9, &what);
+    }
+    for algorithm in ["ring", "halving_doubling"] {
+        let scenario = collective(
+            &json!({ "kind": algorithm, "operation": "all_gather" }),
+            json!({ "compute": "1 us" }),
+        );
+        assert!(try_run(&scenario).unwrap_err().contains("compute: must be 0"), "{algorithm}");
+    }
 }
 
 #[test]
@@ -204,6 +241,7 @@ fn errors_of_collective_operations_name_the_field() {
             problem(json!({ "ranks": 3, "algorithm": "halving_doubling" })),
             problem(json!({ "placement": "pack" })),
             problem(json!({ "algorithm": { "kind": "ring", "operation": "reduce" } })),
+            problem(json!({ "algorithm": "all_to_all", "compute": "1 us" })),
         ]
         .join("\n")
     );

@@ -20,6 +20,10 @@ impl Algorithm for Config {
         let window = u64::from(self.window.min(ranks - 1));
         Ok(Box::new(AllToAll { ranks: u64::from(ranks), window, size }))
     }
+
+    fn computes(&self) -> bool {
+        false
+    }
 }
 
 /// Message number = step · ranks + source. Counters have the numbers of ranks.

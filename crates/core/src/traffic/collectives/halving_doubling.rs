@@ -26,6 +26,10 @@ impl Algorithm for Config {
         let [first, end] = self.operation.steps(halvings);
         Ok(Box::new(HalvingDoubling { ranks, halvings, first, end, size }))
     }
+
+    fn computes(&self) -> bool {
+        self.operation.reduces()
+    }
 }
 
 /// Message number = step · ranks + source, where steps count from the operation's first.
@@ -59,7 +63,9 @@ impl Schedule for HalvingDoubling {
         let owner = if all < self.halvings { target } else { source };
         let size =
             part_of(self.size, u64::from(self.ranks / distance), u64::from(owner / distance));
-        Message { source, target, size, step, is_computed: step > 0 }
+        // What a rank has received by halving, it reduces before it sends the next message.
+        let is_computed = step > 0 && all <= self.halvings;
+        Message { source, target, size, step, is_computed }
     }
 
     fn counter(&self, number: u64, end: End) -> Option<u64> {

@@ -12,6 +12,9 @@ use crate::base::units::Bytes;
 pub trait Algorithm {
     /// Returns the schedule for a number of ranks, each with a buffer of `size` bytes.
     fn schedule(&self, ranks: u32, size: Bytes) -> Result<Box<dyn Schedule>, Problem>;
+
+    /// Returns true if ranks compute: reduce what they have received, or train.
+    fn computes(&self) -> bool;
 }
 
 /// Message between two ranks.
@@ -82,6 +85,11 @@ crate::choices! {
 }
 
 impl Operation {
+    /// Returns true if ranks reduce what they have received.
+    fn reduces(self) -> bool {
+        self != Self::AllGather
+    }
+
     /// Returns the first and the end of the steps of an all-reduce that the operation consists of; a half
     /// of it has `half` steps.
     fn steps(self, half: u32) -> [u32; 2] {

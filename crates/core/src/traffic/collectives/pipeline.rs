@@ -20,6 +20,10 @@ impl Algorithm for Config {
         check_parts(size, micro_batches)?;
         Ok(Box::new(Pipeline { ranks: u64::from(ranks), micro_batches, size }))
     }
+
+    fn computes(&self) -> bool {
+        true
+    }
 }
 
 /// Message number = step · micro-batches + micro-batch. Step k leads to stage k + 1; after the last stage,

@@ -22,7 +22,12 @@ impl Algorithm for Config {
         check_parts(size, u64::from(ranks) * u64::from(self.chunks))?;
         let [first, end] = self.operation.steps(ranks - 1);
         let [ranks, chunks] = [ranks, self.chunks].map(u64::from);
-        Ok(Box::new(Ring { ranks, chunks, steps: u64::from(end - first), size }))
+        let reduces = self.operation.reduces();
+        Ok(Box::new(Ring { ranks, chunks, steps: u64::from(end - first), reduces, size }))
+    }
+
+    fn computes(&self) -> bool {
+        self.operation.reduces()
     }
 }
 
@@ -31,6 +36,8 @@ struct Ring {
     ranks: u64,
     chunks: u64,
     steps: u64,
+    /// True if ranks reduce the parts that they receive in the first `ranks` − 1 steps.
+    reduces: bool,
     size: Bytes,
 }
 
@@ -53,7 +60,7 @@ impl Schedule for Ring {
             target: ((source + 1) % self.ranks) as u32,
             size: part_of(self.size, self.ranks * self.chunks, part * self.chunks + chunk),
             step: step as u32,
-            is_computed: step > 0,
+            is_computed: self.reduces && (1..self.ranks).contains(&step),
         }
     }
 

@@ -44,7 +44,10 @@ crate::parameters! {
         pub jobs: u32 = 1, where positive;
         /// Assignment of hosts to ranks.
         pub placement: Placement = Placement::Packed;
-        /// Time that a rank computes on each received message before it sends the next, one at a time.
+        /// Time that a rank computes before it sends a message, on one at a time: to reduce a piece that it
+        /// has received, in a reduce-scatter and before the first step of the all-gather of an all-reduce; or
+        /// to train on a micro-batch, at each stage of a pipeline. An all-gather only copies. The reduction
+        /// of a piece that no message follows is not part of the job.
         pub compute: Duration = Duration::ZERO;
         /// Earliest start.
         pub start: Time = Time::ZERO;
@@ -60,6 +63,9 @@ crate::parameters! {
         if config.jobs as usize > MAX_CLASSES {
             let message = format!("must be at most {MAX_CLASSES}, because each has a class of its own");
             return Err(Problem::new("jobs", message));
+        }
+        if config.compute > Duration::ZERO && !config.algorithm.computes() {
+            return Err(Problem::new("compute", "must be 0 where ranks do not reduce what they receive"));
         }
         let messages = config.schedule()?.messages().saturating_mul(config.jobs.into());
         if messages > MAX_MESSAGES {

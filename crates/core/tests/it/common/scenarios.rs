@@ -157,11 +157,14 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
     match random.below(5) {
         0 => {
             let algorithm = pick(random, collectives::Config::NAMES);
-            let collective = json!({
+            let mut collective = json!({
                 "kind": "collective", "algorithm": algorithm, "ranks": 2, "size": "90 KB",
                 "placement": pick(random, &["packed", "rail_aligned", "random"]),
                 "compute": pick(random, &["0 s", "3 us"]), "jitter": pick(random, &["0 s", "3 us"]),
             });
+            if algorithm == "all_to_all" {
+                collective["compute"] = json!("0 s");
+            }
             json!({ "kind": "mixed", "parts": [trace, collective] })
         }
         1 => {
