@@ -42,7 +42,7 @@ PARTS = {
     PAUSED: "waits in ports paused by PFC",
     PACE: "waits for the sender's pacing",
     TURN: "waits for the port of the flow's own host",
-    REPAIRS: "time from transmission to retransmission of losses that ACKs revealed",
+    REPAIRS: "time from transmission to retransmission of losses that ACKs or credits revealed",
     TIME_OUTS: "time from transmission to retransmission of losses that a timeout revealed",
     CONNECTION: "waits for earlier flows of the same persistent connection",
     CREDIT: "waits for credits of the receiving host",

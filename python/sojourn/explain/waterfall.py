@@ -26,7 +26,7 @@ REASONS = {
     "window": "congestion window",
     "rate": "pacing",
     "turn": "NIC wait",
-    "recovery_gap": "loss recovery after duplicate ACKs/SACK",
+    "recovery_gap": "loss recovery after ACKs or credits",
     "recovery_timeout": "loss recovery after timeout",
     "flight": "last packet",
     "connection": "earlier flows of the connection",

@@ -98,9 +98,10 @@ class Result:
         `REASON_PLACE_ps` for every reason and place. These add up to `fct_ps` exactly.
 
         Reasons: `handshake`; `window` (congestion window); `rate` (pacing); `turn` (NIC wait);
-        `recovery_gap` (loss recovery after duplicate ACKs or SACK); `recovery_timeout` (loss
-        recovery after a timeout); `flight` (of the packet that completed the flow); `connection`
-        (earlier flows of the same persistent connection); `credit` (of the receiving host).
+        `recovery_gap` (loss recovery after ACKs or credits that show a gap); `recovery_timeout`
+        (loss recovery after a timeout); `flight` (of the packet that completed the flow);
+        `connection` (earlier flows of the same persistent connection); `credit` (of the
+        receiving host).
 
         Places: `propagation`; `transmission`; queueing while a port transmits packets of the same
         flow (`queue_own`), of other flows (`queue_others`), or control packets (`queue_control`);

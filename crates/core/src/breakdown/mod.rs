@@ -92,9 +92,9 @@ pub enum WaitReason {
     Pacing,
     /// The host's NIC was transmitting other packets.
     Nic,
-    /// A loss that ACKs reported had not been detected yet.
+    /// A loss that ACKs, or credits of the receiver, reported had not been detected yet.
     SequenceGap,
-    /// A loss was detected by a timeout only.
+    /// A loss was detected by a timer only.
     Timeout,
     /// The host's NIC was paused.
     NicPaused,

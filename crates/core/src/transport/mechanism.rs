@@ -27,6 +27,9 @@ pub struct Mechanism {
     pub signalling: Signalling,
     /// Use of credits of the receiving host.
     pub credit: CreditUse,
+    /// True if every credit names the first segment that the receiver lacks; otherwise, if any, only those
+    /// that follow a timeout of the receiver or a request of the sender do.
+    pub names_gaps: bool,
     /// Turns of flows at their host's port, which gets one packet at a time; none if flows put packets into
     /// its queue.
     pub turns: Option<TurnOrder>,
@@ -174,6 +177,7 @@ impl Mechanism {
             acks: AckPolicy::default(),
             signalling: Signalling::None,
             credit: CreditUse::None,
+            names_gaps: false,
             turns: None,
             sleek: false,
             sends_trains: false,

@@ -269,6 +269,42 @@ fn fast_retransmit_costs_one_rtt_and_three_packets() {
     }
 }
 
+/// Parts of a flow of 8 segments for losses that ACKs or credits revealed, and for those that a timer did, in
+/// seconds, if the first transmission of some segments is lost.
+fn recovery_s(transport: &Value, lost: &[u32]) -> [f64; 2] {
+    let rows: Vec<_> = lost.iter().map(|segment| format!("0,{segment},1\n")).collect();
+    let text = format!("flow,segment,time\n{}", rows.concat());
+    let losses = json!({ "name": "l.csv", "text": text });
+    let scenario = json!({
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2, "losses": losses },
+        "transport": transport,
+        "workload": flows(&[(0.0, 0, 2, 8_000)]),
+    });
+    let breakdown = &breakdowns(&scenario)[0];
+    ["recovery_gap_sender_ps", "recovery_timeout_sender_ps"]
+        .map(|part| breakdown.get(part).map_or(0.0, |part| *part as f64 * 1e-12))
+}
+
+#[test]
+fn a_timer_of_either_host_reveals_the_loss_of_the_last_segments() {
+    let with_probes = json!({
+        "kind": "dctcp", "reliability": { "recovery": "rack", "tail_probe": "5 ms" },
+    });
+    let transports =
+        ["ndp", "expresspass", "homa", "phost", "uet", "dctcp"].map(|name| json!(name));
+    for transport in transports.iter().chain([&with_probes]) {
+        for lost in [&[8][..], &[6, 7, 8], &[2, 3, 4, 5, 6, 7, 8]] {
+            let [gap, timeout] = recovery_s(transport, lost);
+            assert!(gap == 0.0 && timeout > 0.0, "{transport}, {lost:?}: {gap}, {timeout}");
+        }
+    }
+    // Later segments reveal the loss.
+    for transport in [json!("expresspass"), with_probes] {
+        let [gap, timeout] = recovery_s(&transport, &[2]);
+        assert!(gap > 0.0 && timeout == 0.0, "{transport}: {gap}, {timeout}");
+    }
+}
+
 /// Single packets that arrive as a Poisson process at a link of 1 Gb/s.
 fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
     json!({

@@ -176,8 +176,7 @@ impl SenderEnd {
         else {
             return BreakdownRef::default();
         };
-        let has_timed_out = self.sender.has_timed_out();
-        breakdown.on_send(now, segment, has_timed_out, port, &mut records.accounts)
+        breakdown.on_send(now, segment, port, &mut records.accounts)
     }
 
     /// Returns the circumstances of a transmission, for the log of packets.
@@ -185,7 +184,7 @@ impl SenderEnd {
         let reason = match output {
             NextPacket::Segment(segment) if segment.is_probe => SendReason::Probe,
             NextPacket::Segment(segment) if segment.is_retransmit => {
-                if self.sender.has_timed_out() {
+                if segment.is_timed_out {
                     SendReason::Timeout
                 } else {
                     SendReason::SequenceGap

@@ -78,7 +78,8 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism::credited(&self.reliability, CreditUse::Announced)
+        let credited = Mechanism::credited(&self.reliability, CreditUse::Announced);
+        Mechanism { names_gaps: true, ..credited }
     }
 
     fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {

@@ -253,12 +253,11 @@ impl SenderBreakdown {
 
     /// Returns the breakdown of a segment that is transmitted now by a port, given by its number
     /// and its total time paused. For a retransmission, the time since the last transmission of the
-    /// segment is loss recovery: after a timeout, or after ACKs that show a sequence gap.
+    /// segment is loss recovery: after a timeout, or after ACKs or credits that show a sequence gap.
     pub fn on_send(
         &mut self,
         now: Time,
         segment: Segment,
-        has_timed_out: bool,
         port: (u32, Duration),
         pool: &mut BreakdownPool,
     ) -> BreakdownRef {
@@ -266,7 +265,8 @@ impl SenderBreakdown {
         let index = (segment.sequence - self.first_unacknowledged) as usize;
         if segment.is_retransmit {
             let (sent_at, breakdown) = &mut self.unacknowledged[index];
-            let reason = if has_timed_out { WaitReason::Timeout } else { WaitReason::SequenceGap };
+            let reason =
+                if segment.is_timed_out { WaitReason::Timeout } else { WaitReason::SequenceGap };
             add_wait(breakdown, &mut self.chain, reason, now - *sent_at, pool);
             *sent_at = now;
             return pool.share(breakdown);

@@ -62,6 +62,9 @@ pub struct Segment {
     pub wants_ack: bool,
     /// True if the segment was sent before.
     pub is_retransmit: bool,
+    /// True if the segment is sent again because of a timer: its own, that of a request for credit or of a
+    /// probe, or one of the receiver.
+    pub is_timed_out: bool,
     /// True if the segment is a tail loss probe.
     pub is_probe: bool,
     /// True if the segment carries CWR: the sender has responded to an ECN mark.
@@ -97,6 +100,8 @@ pub struct Sender {
     /// True if a FIN to the routers is to be sent at the end of the flow.
     owes_fin: bool,
     credit: CreditState,
+    /// Segments before this one were sent before the last request that followed a timeout.
+    requested_until: u32,
     scoreboard: Scoreboard,
     mechanism: Arc<Mechanism>,
 
@@ -174,6 +179,7 @@ impl Sender {
             },
             owes_fin: mechanism.signalling.sends_fin(),
             credit: CreditState::new(mechanism.credit),
+            requested_until: 0,
             scoreboard,
             mechanism: Arc::clone(mechanism),
             rtt: RttEstimator::default(),
@@ -225,11 +231,6 @@ impl Sender {
     /// Returns true if data may be sent.
     pub fn is_open(&self) -> bool {
         self.state == SenderState::Established
-    }
-
-    /// Returns true during the recovery from a timeout.
-    pub fn has_timed_out(&self) -> bool {
-        self.scoreboard.has_timed_out()
     }
 
     fn bytes(&self, segments: u32) -> Bytes {
@@ -333,7 +334,17 @@ impl Sender {
         // timeout, since new data would be late and ECE would prevent window growth until then.
         let has_cwr = self.owes_cwr && (!is_retransmit || self.scoreboard.has_timed_out());
         self.owes_cwr &= !has_cwr;
-        Some(Segment { sequence, payload, wants_ack, is_retransmit, is_probe, has_cwr })
+        let is_timed_out = is_retransmit && (self.scoreboard.take_timed_out(sequence) || is_probe);
+        let properties = Segment {
+            sequence,
+            payload,
+            wants_ack,
+            is_retransmit,
+            is_timed_out,
+            is_probe,
+            has_cwr,
+        };
+        Some(properties)
     }
 
     /// Returns the next segment to send, if the window permits one. One packet may always be in
@@ -461,6 +472,7 @@ impl Sender {
                 controller,
             );
         }
+        self.note_probed_losses(outcome);
         let has_probed_loss = self.tail_probe.as_mut().is_some_and(|probe| {
             probe.on_ack(self.scoreboard.cumulative(), outcome.delivered + outcome.lost > 0)
         });

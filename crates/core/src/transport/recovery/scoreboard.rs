@@ -78,6 +78,9 @@ pub struct Scoreboard {
     duplicates: u32,
     /// Segments that are lost and not yet retransmitted.
     lost: SegmentSet,
+    /// Those of them that a timer revealed, if one did; not those of a recovery from a timeout. Boxed, since
+    /// most flows have none.
+    timed_out: Option<Box<SegmentSet>>,
     /// Sequence gaps before this segment have been declared lost.
     gaps_checked: u32,
     state: RecoveryState,
@@ -120,6 +123,7 @@ impl Scoreboard {
             sacked: SegmentSet::default(),
             duplicates: 0,
             lost: SegmentSet::default(),
+            timed_out: None,
             gaps_checked: 0,
             state: RecoveryState::Open,
             recovery_point: 0,

@@ -79,6 +79,11 @@ impl TailLossProbe {
         self.probe = Some(ProbeInFlight { end, is_retransmit });
     }
 
+    /// Returns true if a probe was sent and is not acknowledged.
+    pub fn is_in_flight(&self) -> bool {
+        self.probe.is_some()
+    }
+
     /// Handles an RTO, which declares the probe lost too.
     pub fn on_timeout(&mut self) {
         self.disarm();

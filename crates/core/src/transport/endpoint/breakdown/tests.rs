@@ -80,9 +80,8 @@ impl Flow {
         let mut sent = Vec::new();
         while let Some(output) = sender.next_packet(at(now), allowance) {
             if let NextPacket::Segment(segment) = output {
-                let has_timed_out = sender.has_timed_out();
                 let port = (0, ms(*paused));
-                let reference = breakdown.on_send(at(now), segment, has_timed_out, port, pool);
+                let reference = breakdown.on_send(at(now), segment, port, pool);
                 sender.pacer.on_enqueued(at(now), None);
                 sent.push((segment.sequence, reference));
             }

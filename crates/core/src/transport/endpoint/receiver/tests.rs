@@ -25,6 +25,7 @@ fn data(mechanism: &Mechanism, ms: u64, sequence: u32, flags: Flags) -> Packet {
         payload: 1000,
         wants_ack: true,
         is_retransmit: false,
+        is_timed_out: false,
         is_probe: false,
         has_cwr: flags.has(Flags::REDUCED),
     };

@@ -67,7 +67,10 @@ impl Sender {
     /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
     pub fn on_credit(&mut self, now: Time, segment: u32) {
         self.rto_start = now;
-        self.scoreboard.mark_missing(segment);
+        let is_gap = self.mechanism.names_gaps && segment >= self.requested_until;
+        if self.scoreboard.mark_missing(segment) && !is_gap {
+            self.scoreboard.note_timed_out(segment);
+        }
     }
 
     /// Handles the return of a segment's header: the segment is lost.
@@ -124,5 +127,6 @@ impl Sender {
     pub(super) fn on_credit_timeout(&mut self) {
         self.rtt.back_off();
         self.credit = CreditState::Due;
+        self.requested_until = self.scoreboard.highest();
     }
 }

@@ -112,6 +112,15 @@ impl Sender {
         self.owes_cwr = self.sends_cwr();
     }
 
+    /// Notes losses that the answer to a tail loss probe has revealed: there was no gap when its timer
+    /// expired.
+    #[inline]
+    pub(super) fn note_probed_losses(&mut self, outcome: AckOutcome) {
+        if outcome.lost > 0 && self.tail_probe.as_ref().is_some_and(|probe| probe.is_in_flight()) {
+            self.scoreboard.note_all_timed_out();
+        }
+    }
+
     /// Detects losses by SLEEK, after the controller has handled an ACK.
     #[inline(never)]
     pub(super) fn detect_losses_by_count(
@@ -139,6 +148,7 @@ impl Sender {
         let flight = self.scoreboard.flight_size();
         let outcome = self.scoreboard.on_timer(now);
         self.unreported_losses += outcome.lost;
+        self.note_probed_losses(outcome);
         if outcome.starts_recovery {
             self.enter_recovery(now, flight, controller);
             self.update_rate_reduction(AckOutcome { delivered: 1, ..outcome });

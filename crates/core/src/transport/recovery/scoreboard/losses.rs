@@ -76,6 +76,28 @@ impl Scoreboard {
         lost.count() - before
     }
 
+    /// Notes that a timer has revealed the loss of a segment.
+    pub fn note_timed_out(&mut self, sequence: u32) {
+        let timed_out = self.timed_out.get_or_insert_default();
+        timed_out.remove(0, self.cumulative);
+        timed_out.insert(sequence, sequence + 1);
+    }
+
+    /// Notes that a timer has revealed all losses that are known now.
+    pub fn note_all_timed_out(&mut self) {
+        let timed_out = self.timed_out.get_or_insert_default();
+        timed_out.remove(0, self.cumulative);
+        self.lost.ranges().for_each(|(from, to)| {
+            timed_out.insert(from, to);
+        });
+    }
+
+    /// Returns true if a timer has revealed the loss of a segment that is sent again now.
+    pub fn take_timed_out(&mut self, sequence: u32) -> bool {
+        let was_noted = self.timed_out.as_mut().map(|set| set.remove(sequence, sequence + 1));
+        self.state == RecoveryState::Timeout || was_noted.is_some_and(|count| count > 0)
+    }
+
     /// Handles a timeout: all segments in flight are lost, except recent ones with RACK (RFC 8985
     /// §6.3). Returns the number of segments newly marked.
     pub fn on_timeout(&mut self, now: Time) -> u32 {

@@ -41,12 +41,12 @@ impl Scoreboard {
         self.prefers_new = prefers_new;
     }
 
-    /// Marks a segment lost that the receiver lacks, if it was sent and has not arrived since.
-    pub fn mark_missing(&mut self, sequence: u32) {
+    /// Marks a segment lost that the receiver lacks, if it was sent and has not arrived since. Returns true
+    /// if it was not known to be lost.
+    pub fn mark_missing(&mut self, sequence: u32) -> bool {
         let was_sent = (self.cumulative..self.next).contains(&sequence);
-        if was_sent && self.sacked.range_of(sequence).is_none() {
-            self.lost.insert(sequence, sequence + 1);
-        }
+        let is_missing = was_sent && self.sacked.range_of(sequence).is_none();
+        is_missing && self.lost.insert(sequence, sequence + 1) > 0
     }
 
     /// Returns the segment that rule 3 or 4 of `NextSeg` permits: a gap below the highest SACK, or once per

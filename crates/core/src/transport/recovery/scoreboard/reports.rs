@@ -31,6 +31,7 @@ impl Scoreboard {
         if let Some((_, sequence)) = self.segment_timers.as_ref().and_then(|timers| timers.oldest())
         {
             self.lost.insert(sequence, sequence + 1);
+            self.note_timed_out(sequence);
             self.update_segment_timers();
         }
     }

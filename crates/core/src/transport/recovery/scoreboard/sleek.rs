@@ -27,6 +27,9 @@ impl Scoreboard {
             let to = self.recovery_point.min(self.cumulative.saturating_add(bounds.window));
             if from < to {
                 self.mark_lost(from, to);
+                if has_probed_loss {
+                    self.note_all_timed_out();
+                }
                 self.gaps_checked = to;
                 self.update_segment_timers();
             }
