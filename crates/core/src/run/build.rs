@@ -123,6 +123,7 @@ impl Scenario {
         if flows.has_connections {
             self.check_connections()?;
         }
+        self.check_initial_rates()?;
         let mut transports = self.all_transports();
         let with_deadlines = transports.find(|(_, transport)| transport.needs_deadlines());
         match with_deadlines {
@@ -134,6 +135,19 @@ impl Scenario {
             }
             _ => Ok(flows),
         }
+    }
+
+    /// Checks that the transports of flows with an initial rate begin at it.
+    fn check_initial_rates(&self) -> Result<(), Problem> {
+        for class in self.workload.classes_with_initial_rate() {
+            let transport = self.transports.get(class).or(self.transport.as_ref());
+            if let Some(transport) = transport.filter(|transport| !transport.takes_initial_rate()) {
+                let name = transport.name();
+                let message = format!("class `{class}`: `{name}` takes no `initial_rate`");
+                return Err(Problem::new("workload", message));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that flows can share persistent connections.

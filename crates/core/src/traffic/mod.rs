@@ -140,6 +140,11 @@ pub trait Workload {
         None
     }
 
+    /// Returns the classes of the flows with an initial rate.
+    fn classes_with_initial_rate(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Returns the collective operations among the flows.
     fn jobs(&self, _context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
         Ok(Vec::new())

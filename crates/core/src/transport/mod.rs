@@ -109,6 +109,11 @@ pub trait Transport {
         self.needs_deadlines() || self.router().is_some() || self.has_own_stack()
     }
 
+    /// Returns true if a flow may begin at a rate that the workload gives.
+    fn takes_initial_rate(&self) -> bool {
+        false
+    }
+
     /// Returns true if all packets of a flow must take one path, and their ACKs the reverse path.
     fn needs_one_path(&self) -> bool {
         false

@@ -300,6 +300,21 @@ fn invalid_json_gives_an_error_with_its_position() {
 }
 
 #[test]
+fn a_transport_that_begins_with_a_window_takes_no_initial_rate() {
+    let flow = json!({ "source": 0, "target": 2, "size": "1 KB", "initial_rate": "1 Gbps" });
+    let list = json!({ "kind": "flows", "flows": [flow] });
+    let many = json!({ "kind": "long_lived", "initial_rate": "1 Gbps", "stop": "1 ms" });
+    let both = json!({ "kind": "mixed", "parts": [list, many] });
+    for workload in [list, many, both] {
+        let mut scenario = with(&valid_scenario(), json!({ "transport": "dctcp" }));
+        scenario["workload"] = workload;
+        let problem = try_run(&scenario).unwrap_err();
+        assert!(problem.starts_with("workload: class `"), "{problem}");
+        assert!(problem.ends_with("`: `dctcp` takes no `initial_rate`"), "{problem}");
+    }
+}
+
+#[test]
 fn flow_that_is_sending_at_the_limit_is_unfinished_but_not_stuck() {
     // All packets are lost and retransmitted.
     let lost = json!({

@@ -484,6 +484,22 @@ fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
 }
 
 #[test]
+fn the_transports_that_take_an_initial_rate_begin_at_it() {
+    let fast_with_segments = json!({ "kind": "fast", "segments": {} });
+    let names = controllers::Config::NAMES.iter().filter(|name| !["python", "quic"].contains(name));
+    for transport in names.map(|name| json!(name)).chain([fast_with_segments]) {
+        let config = controllers::Config::read(&transport).unwrap();
+        let [default, given] = [None, Some(Rate::from_mbps(100))].map(|initial_rate| {
+            let rtt = Duration::from_micros(20);
+            let path = Path::new(Rate::from_gbps(10), rtt, FORMAT);
+            config.controller(&Path { initial_rate, ..path }).allowance()
+        });
+        let begins = format!("{default:?}") != format!("{given:?}");
+        assert_eq!(begins, config.takes_initial_rate(), "{transport}");
+    }
+}
+
+#[test]
 fn every_component_and_parameter_is_documented_and_defaults_round_trip() {
     let catalogue = catalogue();
     for (family, parts) in catalogue.as_object().unwrap() {

@@ -25,7 +25,7 @@ crate::parameters! {
         pub stop: Option<Time> = None;
         /// Deadline, relative to the start.
         pub deadline: Option<Duration> = None, where positive_if_given;
-        /// Initial rate of a rate-based transport; if not given, the default of the transport.
+        /// Initial rate, for transports with one; if not given, the default of the transport.
         pub initial_rate: Option<Rate> = None, where positive_if_given;
         /// Number of the persistent connection from the source to the target that carries the flow, with all
         /// others of this number between them. If not given, the flow has a connection of its own.
@@ -80,6 +80,11 @@ impl Workload for Config {
             });
         }
         Ok(FlowStream::sorted(classes.names, flows))
+    }
+
+    fn classes_with_initial_rate(&self) -> Vec<&str> {
+        let with_rate = self.flows.iter().filter(|flow| flow.initial_rate.is_some());
+        with_rate.map(|flow| flow.class.as_str()).collect()
     }
 
     fn number(&self) -> Option<u64> {

@@ -25,7 +25,7 @@ crate::parameters! {
         pub stop: Option<Time> = None;
         /// Payload per flow; if not given, flows send until `stop`.
         pub size: Option<Bytes> = None, where positive_if_given;
-        /// Initial rate of a rate-based transport; if not given, the default of the transport.
+        /// Initial rate, for transports with one; if not given, the default of the transport.
         pub initial_rate: Option<Rate> = None, where positive_if_given;
         /// Name of the flow class.
         pub class: String = "long_lived".to_owned();
@@ -39,6 +39,10 @@ crate::parameters! {
 }
 
 impl Workload for Config {
+    fn classes_with_initial_rate(&self) -> Vec<&str> {
+        self.initial_rate.iter().map(|_| self.class.as_str()).collect()
+    }
+
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
         let roles = HostRoles::from_graph(context.graph)?;
         let senders = roles.sources.len() as u32;

@@ -112,6 +112,10 @@ impl Workload for Config {
         self.parts.iter().filter_map(|part| part.default_end()).max()
     }
 
+    fn classes_with_initial_rate(&self) -> Vec<&str> {
+        self.parts.iter().flat_map(|part| part.classes_with_initial_rate()).collect()
+    }
+
     fn jobs(&self, context: &WorkloadContext<'_>) -> Result<Vec<Job>, Problem> {
         let mut jobs = Vec::new();
         for (i, part) in self.parts.iter().enumerate() {

@@ -27,6 +27,10 @@ impl Transport for Config {
         Box::new(ConstantRate { rate, window: window.unwrap_or(Bytes(u64::MAX)) })
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism::paced(&self.reliability)
     }

@@ -182,6 +182,10 @@ impl Transport for Config {
         true
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         let interval = self.notification_interval;
         let endpoint = match self.window {

@@ -71,6 +71,10 @@ impl Transport for Config {
         })
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism { signalling: Signalling::HeaderAndFin, ..Mechanism::paced(&self.reliability) }
     }

@@ -72,6 +72,10 @@ impl Transport for Config {
         }
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        self.segments.is_some()
+    }
+
     fn segment_size(&self) -> Option<Bytes> {
         self.segments.as_ref().map(|segments| segments.size)
     }

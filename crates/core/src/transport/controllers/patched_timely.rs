@@ -66,6 +66,10 @@ impl Transport for Config {
         true
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }

@@ -59,6 +59,10 @@ impl Transport for Config {
         })
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         telemetry::mechanism(&self.reliability)
     }

@@ -140,6 +140,10 @@ impl Transport for Config {
         maker.controller(path)
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         let interval = self.notification_interval;
         Mechanism {

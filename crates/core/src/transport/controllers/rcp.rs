@@ -43,6 +43,10 @@ impl Transport for Config {
         &["handshake"]
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism { signalling: Signalling::Header, ..Mechanism::paced(&self.reliability) }
     }

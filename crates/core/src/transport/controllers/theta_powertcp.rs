@@ -50,6 +50,10 @@ impl Transport for Config {
         })
     }
 
+    fn takes_initial_rate(&self) -> bool {
+        true
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism::paced_window(&self.reliability)
     }
