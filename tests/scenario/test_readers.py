@@ -1,7 +1,7 @@
 """Fuzz test of readers: a damaged example or table gives a scenario or a one-line error.
 
-`crates/core/tests/it/readers.rs` tests the core's reader in the same way; this test damages files of
-bytes and TOML. `make fuzz-input COUNT=…` runs more cases from another `SEED`.
+`crates/core/tests/it/readers.rs` tests the core's reader in the same way; this test damages files
+of bytes and TOML. `make fuzz-input COUNT=…` runs more cases from another `SEED`.
 """
 
 import os

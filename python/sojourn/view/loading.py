@@ -77,7 +77,8 @@ def _paths_of(files: Sequence[Path], scenarios: Sequence[Sequence[Any]]) -> list
 
 def _check_flows(path: Path, flows: Sequence[int], result: Result) -> None:
     """Raise an error for a flow that a run does not have."""
-    found = {entry["flow"] for entry in recorded_blocks.recorded(result)} | set(result.flows["flow"])
+    recorded = {entry["flow"] for entry in recorded_blocks.recorded(result)}
+    found = recorded | set(result.flows["flow"])
     for flow in flows:
         if flow not in found:
             raise FileError(f"--flow {flow}: no such flow in {path}")

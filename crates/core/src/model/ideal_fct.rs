@@ -113,7 +113,7 @@ fn ideal_fct_spread(
     IdealFct { propagation, transmission, waiting: total - (propagation + transmission) }
 }
 
-/// Which packets of a flow stay in order.
+/// Packets of a flow that stay in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// None: later ones may be sent first.

@@ -3,7 +3,7 @@
 //! A flow with a limit has few packets in its host's NIC queue: it hands over a batch, waits until the
 //! NIC has served it, and hands over the next. So flows share a FIFO queue in turn, as under `fq` with TCP
 //! small queues (Linux), and wait outside it. A paced flow hands over a packet when its rate permits and
-//! one at most is left in the queue; if it waited for the NIC to serve a batch, it would fall behind its rate.
+//! one at most is left in the queue; if it waited for a whole batch, it would fall behind its rate.
 
 use std::num::NonZeroU16;
 
