@@ -132,7 +132,8 @@ def runs(scale: Scale) -> Iterator[Labelled]:
         for setting, queue in SETTINGS.items():
             packets = {"transport": "dctcp", "packet": {"payload": f"{size} KB"}, "queue": queue}
             labels = {"scheme": setting, "way": TWO, "packet_kb": size}
-            yield labels, override(scenario(scale, TWO), packets)
+            windows = {**packets, "workload.initial_rate": "none"}
+            yield labels, override(scenario(scale, TWO), windows)
 
 
 @figure.table

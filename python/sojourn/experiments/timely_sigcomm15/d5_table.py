@@ -40,12 +40,14 @@ ALPHAS = {FAST: (SLOW, 8, 12, 16, 24), FAST_UNPACED: (12, 16, 24)}
 PUBLISHED_RATIOS = {MEAN: 0.10, TAIL: 0.08}
 """TIMELY's RTTs over those of DCTCP: the source states 90 and 92 % less."""
 
+DEFAULT_RATE = {"workload": {"initial_rate": "none"}}
+
 SCHEMES: dict[str, dict[str, Any]] = {
-    DCTCP: {"transport": "dctcp"},
-    OFFLOAD: {"transport": "dctcp", "packet": {"payload": "64 KB"}},
+    DCTCP: {"transport": "dctcp", **DEFAULT_RATE},
+    OFFLOAD: {"transport": "dctcp", "packet": {"payload": "64 KB"}, **DEFAULT_RATE},
     PAUSE: {
         "transport": "constant_rate",
-        "workload": {"initial_rate": "none"},
+        **DEFAULT_RATE,
         "switch": {"shared_buffer": "3 MB"},
     },
     TIMELY: {},
