@@ -87,8 +87,8 @@ def test_means_of_calls_are_the_sums_of_means_of_their_legs(breakdowns: list[soj
     def mean(leg: str, metric: str) -> float:
         return metrics.at(table, kind="rpc", leg=leg, metric=metric)
 
-    pooled = pl.concat([calls.calls(run.result) for run in rpc_runs])
-    assert mean("call", TOTAL) == pytest.approx(pooled["latency_s"].mean())
+    latency = [calls.calls(run.result)["latency_s"].mean() for run in rpc_runs]
+    assert mean("call", TOTAL) == pytest.approx(sum(latency) / 2)  # type: ignore[arg-type]
     assert sum(mean(leg, TOTAL) for leg in accounts.LEGS) == pytest.approx(mean("call", TOTAL))
     assert mean("server", TOTAL) == pytest.approx(20e-6)
     parts = sum(mean("call", part) for part in PARTS)

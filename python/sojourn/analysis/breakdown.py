@@ -141,10 +141,15 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     The breakdown of an ideal has two parts: the ideal FCT is `flight`, the rest `shared`. Raises
     `ScenarioError` if the run has no FCT breakdown.
     """
+    return _divided(result, metrics.judged(result), excess=excess)
+
+
+def _divided(result: Result, flows: pl.DataFrame, *, excess: bool) -> pl.DataFrame:
+    """Return the finished ones of these flows of a result, divided."""
     if not are_kept(result):
         raise ScenarioError("account: must be true; these results have no FCT breakdown")
     if is_ideal(result):
-        return _of_ideal(result, excess=excess)
+        return _of_ideal(flows, excess=excess)
     terms: dict[str, list[pl.Expr]] = {part: [] for part in PARTS}
     for column in columns_of(result.account):
         terms[part_of(column)].append(pl.col(column).cast(pl.Float64))
@@ -154,11 +159,11 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     parts = [(sum(summands, zero) / 1e12).alias(part) for part, summands in terms.items()]
     breakdown = result.account.select("flow", "rounds", *parts)
     breakdown = _cover_negative_own_queueing(breakdown) if excess else breakdown
-    return metrics.judged(result).join(breakdown, on="flow", how="inner", maintain_order="left")
+    return flows.join(breakdown, on="flow", how="inner", maintain_order="left")
 
 
-def _of_ideal(result: Result, *, excess: bool) -> pl.DataFrame:
-    flows = metrics.judged(result).filter(pl.col("outcome") == "finished")
+def _of_ideal(flows: pl.DataFrame, *, excess: bool) -> pl.DataFrame:
+    flows = flows.filter(pl.col("outcome") == "finished")
     ideal, zero = pl.col("ideal_fct_s"), pl.lit(0.0)
     nonzero = {FLIGHT: zero if excess else ideal, SHARED: pl.col("fct_s") - ideal}
     parts = [nonzero.get(part, zero).alias(part) for part in PARTS]
@@ -277,7 +282,8 @@ def of_calls(result: Result, kind: str = "", *, excess: bool = False) -> pl.Data
     `request_s` and `response_s`. With `excess`, the parts of the ideal FCTs are subtracted, as in
     `divided`. Raises `ScenarioError` if the run has no FCT breakdown.
     """
-    flows = divided(result, excess=excess)
+    # The response to a call in the measured time may start after it.
+    flows = _divided(result, result.flows, excess=excess)
     table = rpc.numbered(result, kind).drop_nulls("latency_s")
     for leg in (REQUEST, RESPONSE):
         names = {leg: "flow", f"{leg}_s": "fct_s", f"{leg}_alone_s": "ideal_fct_s"}
