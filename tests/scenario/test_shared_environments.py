@@ -26,15 +26,17 @@ def test_all_schemes_get_the_network_that_one_of_them_needs() -> None:
 
 def test_a_line_names_the_values_that_alone_would_have_another_environment() -> None:
     delays = {"topology.delay": ["5 ms", "1 us"]}
-    (line,) = overrides.environment_lines(AUTOMATIC, delays)
+    (line,) = overrides.shared_environment_lines(AUTOMATIC, delays)
     expected = "environment of all runs: internet; alone, topology.delay=1 us would have "
     assert line == expected + "lossy_datacentre"
     both: dict[str, list[Any]] = {"load": [0.1, 0.2], "transport": ["tcp", "dcqcn", "swift"]}
-    (line,) = overrides.environment_lines(AUTOMATIC, both)
+    (line,) = overrides.shared_environment_lines(AUTOMATIC, both)
     expected = "environment of all runs: lossless_datacentre; alone, transport=tcp, transport=swift"
     assert line == f"{expected} would have lossy_datacentre"
-    assert overrides.environment_lines(AUTOMATIC, {"transport": ["tcp", "swift"]}) == []
-    assert overrides.environment_lines({**AUTOMATIC, "environment": "internet"}, delays) == []
+    assert overrides.shared_environment_lines(AUTOMATIC, {"transport": ["tcp", "swift"]}) == []
+    assert (
+        overrides.shared_environment_lines({**AUTOMATIC, "environment": "internet"}, delays) == []
+    )
 
 
 def test_a_named_environment_stays() -> None:

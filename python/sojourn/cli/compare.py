@@ -153,7 +153,7 @@ def compare(
         *tables.comparison_notes(table, runs, median=median),
         *([] if all_tables else ["`--tables` prints a table for each size, class and ratio"]),
         f"written to {out}: {', '.join(written)}",
-        *overrides.environment_lines(base, variations),
+        *overrides.shared_environment_lines(base, variations),
         *overrides.dropped_parameters(base, variations),
         *tables.comparison_warnings(table, runs, median=median),
         *paired_tables.warnings(paired, by),

@@ -85,7 +85,7 @@ def explain(
     if flows_alone is not None:
         console.show(unloaded.tables(flows_alone, list(schemes[0][0])))
         print("slowdown, unloaded / ideal: means; slowdown = unloaded / ideal x FCT / unloaded")
-    console.show_lines(overrides.environment_lines(base, variations))
+    console.show_lines(overrides.shared_environment_lines(base, variations))
     console.show_lines(overrides.dropped_parameters(base, variations))
     print(f"written to {out}: {', '.join(written)}")
 

@@ -201,7 +201,7 @@ def _simulate(
     runs = [
         Run({run_pictures.CURVE: name}, result) for name, result in zip(names, results, strict=True)
     ]
-    lines = [environment_line(first), *overrides.environment_lines(base, variations)]
+    lines = [environment_line(first), *overrides.shared_environment_lines(base, variations)]
     return runs, chosen, lines
 
 

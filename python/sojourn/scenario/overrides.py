@@ -96,7 +96,9 @@ def expand(
     return environments.unify(_combinations(as_scenario(base), variations))
 
 
-def environment_lines(base: ScenarioLike, variations: Mapping[str, Iterable[Any]]) -> list[str]:
+def shared_environment_lines(
+    base: ScenarioLike, variations: Mapping[str, Iterable[Any]]
+) -> list[str]:
     """Return a line if some combinations alone would have another environment, else nothing."""
     return environments.lines(_combinations(as_scenario(base), variations))
 
