@@ -21,6 +21,7 @@ use crate::record::{FlowColumns, Record};
 use crate::run::scenario::{Engine, Scenario};
 use crate::schedule::WindowPlan;
 use crate::simulation::Simulation;
+use crate::simulation::common_interval::BytesInInterval;
 use crate::traffic::Job;
 use crate::transport::controllers;
 
@@ -216,7 +217,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 /// Shows the interval in which all long-lived flows send, and the payload of each in it; null if there is
 /// none.
-pub(super) fn show_long_lived(common: Option<([Time; 2], Vec<(u64, u64)>)>) -> Value {
+pub(super) fn show_long_lived(common: Option<BytesInInterval>) -> Value {
     common.map_or(Value::Null, |([from, to], bytes)| {
         let (flows, bytes): (Vec<_>, Vec<_>) = bytes.into_iter().unzip();
         json!({ "from_s": from.seconds(), "to_s": to.seconds(), "flows": flows, "bytes": bytes })

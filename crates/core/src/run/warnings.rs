@@ -17,6 +17,7 @@ use crate::simulation::Simulation;
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::generators::{self, long_lived};
 use crate::traffic::host_pairs::HostRoles;
+use crate::transport::controllers;
 
 /// Queue above which a queue without a limit and a host's queue are worth a warning.
 const LONG_QUEUE: Bytes = Bytes(1_000_000);
@@ -52,6 +53,7 @@ impl Scenario {
             .chain(self.rate_warning(graph, queues))
             .chain(self.workload_warnings())
             .chain(self.shared_port_warning(graph))
+            .chain(self.several_links_warning(graph))
             .chain(self.timeout_warnings(extent))
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
@@ -211,6 +213,21 @@ impl Scenario {
             let lines = warnings.unwrap_or_default().into_iter();
             lines.map(move |line| format!("{field}: {line}"))
         })
+    }
+
+    /// Warns of hosts with several links under a transport that serves a host as if it had one.
+    fn several_links_warning(&self, graph: &Graph) -> Option<String> {
+        let mut first = BTreeSet::new();
+        let mut hosts = graph.links.iter().filter(|link| graph.is_from_host(link));
+        let host = hosts.find(|link| !first.insert(link.from))?.from;
+        let takes_turns =
+            |transport: &controllers::Config| transport.mechanism(&self.packet).turns.is_some();
+        let (field, _) = self.all_transports().find(|(_, transport)| takes_turns(transport))?;
+        let name = &graph.nodes[host as usize].name;
+        Some(format!(
+            "{field}: flows of a host take turns, and its credits have the pace of one link: a host with \
+             several, such as {name}, sends and receives about as much as with one"
+        ))
     }
 
     /// Warns of failures during which routes do not change, or change only after the default delay.

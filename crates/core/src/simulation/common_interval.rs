@@ -8,6 +8,9 @@ use crate::base::units::Time;
 /// Bytes that long-lived flows have delivered, by number.
 type Delivered = Vec<(u64, u64)>;
 
+/// An interval, and the bytes of flows in it.
+pub type BytesInInterval = ([Time; 2], Vec<(u64, u64)>);
+
 /// Interval from the last start of a long-lived flow, or the end of the warm-up, to the first stop.
 #[derive(Clone, Debug, Default)]
 pub struct CommonInterval {
@@ -33,7 +36,7 @@ impl CommonInterval {
 
     /// Returns the interval in a run that ended at `ended`, and the bytes of each flow in it; none if the run
     /// ended before.
-    pub fn bytes(&self, ended: Time) -> Option<([Time; 2], Delivered)> {
+    pub fn bytes(&self, ended: Time) -> Option<BytesInInterval> {
         let [from, to] = self.bounds?;
         let [Some(before), Some(after)] = &self.delivered else { return None };
         let mut bytes = after.clone();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{run, with};
+use crate::common::{graph, run, with};
 
 fn warnings(scenario: &Value) -> Vec<String> {
     let summary = run(scenario).summary;
@@ -292,4 +292,16 @@ fn sizes_whose_unit_is_a_guess() {
         { "kind": "permutation", "size": "1 KB" },
     ] } });
     assert_warns(&mixed, words, remedy);
+}
+
+#[test]
+fn hosts_with_several_links_under_transports_that_serve_one() {
+    let topology =
+        graph("a,s,10 Gbps,1 us,,\na,t,10 Gbps,1 us,,\nb,s,10 Gbps,1 us,,\nb,t,10 Gbps,1 us,,\n");
+    let scenario = json!({
+        "topology": with(&topology, json!({ "hosts": ["a", "b"] })),
+        "transport": "ndp",
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "10 KB" }] },
+    });
+    assert_warns(&scenario, "such as a, sends and receives", json!({ "transport": "dctcp" }));
 }

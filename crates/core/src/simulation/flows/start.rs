@@ -217,14 +217,9 @@ impl Simulation<'_> {
         let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.path_key());
         let [_, reverse] = route.both();
         let routes = self.network.routes();
-        let packet_time = ideal_fct::over_paths(
-            graph,
-            routes.links(route),
-            format,
-            format.payload,
-            Order::OfPath,
-        )
-        .total();
+        let (paths, size) = (routes.links(route), format.payload);
+        let packet_time =
+            ideal_fct::over_paths(graph, paths, format, size, Order::OfPath).total();
         let transport = self.transports.of_class(spec.class);
         let mut cached_state =
             self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();
