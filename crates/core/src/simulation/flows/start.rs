@@ -218,8 +218,7 @@ impl Simulation<'_> {
         let [_, reverse] = route.both();
         let routes = self.network.routes();
         let (paths, size) = (routes.links(route), format.payload);
-        let packet_time =
-            ideal_fct::over_paths(graph, paths, format, size, Order::OfPath).total();
+        let packet_time = ideal_fct::over_paths(graph, paths, format, size, Order::OfPath).total();
         let transport = self.transports.of_class(spec.class);
         let mut cached_state =
             self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();
