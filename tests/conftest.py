@@ -66,6 +66,18 @@ sizes = { kind = "fixed", size = "20 KB" }
 SMALL = override(SCENARIO, {"workload.flows": 60, "topology.senders": 4})
 """Scenario of searches, which run it many times."""
 
+COMPARED: dict[str, Any] = {
+    "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "10 Gbps"},
+    "transport": "dctcp",
+    "workload": {
+        "kind": "poisson",
+        "load": 0.3,
+        "flows": 40,
+        "sizes": {"kind": "fixed", "size": "20 KB"},
+    },
+}
+"""Short scenario whose comparisons are read."""
+
 BREAKDOWN: dict[str, Any] = {
     "environment": "paper",
     "topology": {

@@ -6,22 +6,12 @@ from typing import Any
 import pytest
 
 import sojourn
+from conftest import COMPARED
 from sojourn.compare import comparison, paired_tables, tables
-
-BASE: dict[str, Any] = {
-    "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "10 Gbps"},
-    "transport": "dctcp",
-    "workload": {
-        "kind": "poisson",
-        "load": 0.3,
-        "flows": 40,
-        "sizes": {"kind": "fixed", "size": "20 KB"},
-    },
-}
 
 
 def notes(variations: dict[str, Any]) -> list[str]:
-    compared = sojourn.comparison(BASE, variations)
+    compared = sojourn.comparison(COMPARED, variations)
     return paired_tables.notes(compared.pairs, compared.by, compared.runs)
 
 
@@ -44,10 +34,10 @@ def test_batches_are_named_only_with_an_interval() -> None:
 
 def test_the_first_variation_with_several_values_has_the_baseline() -> None:
     variations: dict[str, Any] = {"transport": ["dctcp"], "load": [0.2, 0.3]}
-    compared = sojourn.comparison(BASE, variations)
+    compared = sojourn.comparison(COMPARED, variations)
     assert compared.by == "load"
     assert compared.pairs["against"].unique().to_list() == [0.2]
-    assert comparison.first_labels(BASE, variations) == [0.2, 0.3]
+    assert comparison.first_labels(COMPARED, variations) == [0.2, 0.3]
     (sentence,) = compared.sentences
     assert sentence.startswith("transport=dctcp: load=0.3's flows up to 100 KB take ")
     (table,) = tables.summary_tables(compared.table, compared.pairs)
@@ -67,6 +57,6 @@ def test_a_comparison_reads_a_file(tmp_path: Path) -> None:
 
 
 def test_a_narrow_table_keeps_the_ratio() -> None:
-    compared = sojourn.comparison(BASE, {"transport": ["dctcp", "swift"]})
+    compared = sojourn.comparison(COMPARED, {"transport": ["dctcp", "swift"]})
     (table,) = tables.summary_tables(compared.table, compared.pairs)
     assert table.optional[-2:] == ["FCT p99", "ratio"]

@@ -2,22 +2,12 @@
 
 from typing import Any
 
+from conftest import COMPARED
 from sojourn.compare import comparison, tables
-
-BASE: dict[str, Any] = {
-    "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "10 Gbps"},
-    "transport": "dctcp",
-    "workload": {
-        "kind": "poisson",
-        "load": 0.3,
-        "flows": 20,
-        "sizes": {"kind": "fixed", "size": "20 KB"},
-    },
-}
 
 
 def notes(variations: dict[str, Any], **changes: Any) -> list[str]:
-    table, runs = comparison.compare(BASE | changes, variations)
+    table, runs = comparison.compare(COMPARED | changes, variations)
     return tables.comparison_notes(table, runs, median=False)
 
 

@@ -126,7 +126,7 @@ def _long_lived_tables(result: Result) -> list[RenderableType]:
 def _long_lived_time(result: Result) -> str:
     """Return the time in which all long-lived flows sent, in words."""
     if (bounds := long_lived.interval(result)) is None:
-        return "-: there is no time after the warm-up in which all long-lived flows sent"
+        return "-: after the warm-up, long-lived flows never sent all at the same time"
     start, end = map(format_time, bounds)
     return f"all long-lived flows sent from {start} to {end}"
 

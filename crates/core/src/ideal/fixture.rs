@@ -6,7 +6,7 @@ use crate::base::run_control::RunControl;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
 use crate::model::flow_totals::KeptRecords;
-use crate::model::graph::{Graph, LoadReference};
+use crate::model::graph::{Graph, LinkId, LoadReference};
 use crate::model::packet::Format;
 use crate::traffic::flow_between;
 
@@ -75,6 +75,17 @@ pub(crate) fn run_on_link(
     flows: &[FlowSpec],
     limit: Time,
 ) -> IdealOutcome {
+    run_over(ideal, graph, flows, limit, |_, links| links.push(0))
+}
+
+/// Runs `flows` without headers over the links that `append_route` appends.
+pub(crate) fn run_over(
+    ideal: &dyn Ideal,
+    graph: &Graph,
+    flows: &[FlowSpec],
+    limit: Time,
+    append_route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
+) -> IdealOutcome {
     let watch = &RunControl::default();
     let kept = KeptRecords::default();
     let setup = IdealSetup {
@@ -86,7 +97,7 @@ pub(crate) fn run_on_link(
         common: None,
         watch,
     };
-    run(ideal, setup, flows.iter().copied(), |_, links| links.push(0))
+    run(ideal, setup, flows.iter().copied(), append_route)
 }
 
 /// FCTs of `flows` over link 0 without headers.

@@ -432,7 +432,7 @@ impl Scenario {
     }
 
     /// Returns the interval in which all long-lived flows that start within the time limit send: from the
-    /// last start, or the end of the warm-up, to the first stop; none if there is no such time.
+    /// last start, or the end of the warm-up, to the first stop; none if they never send together.
     pub(super) fn common_interval(&self, graph: &Graph) -> Result<Option<[Time; 2]>, Problem> {
         let context = self.workload_context(graph);
         let estimate = self.workload.estimate(&context);

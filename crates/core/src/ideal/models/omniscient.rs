@@ -238,16 +238,14 @@ impl FluidScheduler for Omniscient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::run_control::RunControl;
     use crate::base::units::{Duration, Rate, Time};
     use crate::ideal::allocation::AllocationScheduler;
     use crate::ideal::fixture::{
-        ALWAYS, NO_HEADERS, empty_graph, fcts_on_link, one_link, poisson, sized_flow,
+        empty_graph, fcts_on_link, one_link, poisson, run_over, sized_flow,
     };
     use crate::ideal::models::srpt;
-    use crate::ideal::{Allocation, IdealOutcome, IdealSetup, run};
+    use crate::ideal::{Allocation, IdealOutcome};
     use crate::model::flow::{self, FlowSpec};
-    use crate::model::flow_totals::KeptRecords;
     use crate::model::graph::Graph;
     use proptest::prelude::*;
 
@@ -299,18 +297,7 @@ mod tests {
         flows: &[FlowSpec],
         limit: Time,
     ) -> IdealOutcome {
-        let watch = &RunControl::default();
-        let kept = KeptRecords::default();
-        let setup = IdealSetup {
-            graph,
-            format: &NO_HEADERS,
-            limit,
-            kept,
-            measured: ALWAYS,
-            common: None,
-            watch,
-        };
-        run(ideal, setup, flows.iter().copied(), |spec, links| {
+        run_over(ideal, graph, flows, limit, |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })
     }

@@ -1,7 +1,7 @@
 //! PCP: probes the network for a rate with a short packet train, and then sends at that rate ([pcp06]).
 //!
 //! Where the paper is silent there is a parameter, whose default comes closest to the paper's claims
-//! (docs/design/transports.md). There is no window: the rate rises only by a probe that passes, falls only
+//! (docs/design/transports.md). PCP has no window: the rate rises only by a probe that passes, falls only
 //! as queues grow, and does not react to losses.
 
 use super::{

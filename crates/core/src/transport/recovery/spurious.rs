@@ -20,7 +20,7 @@ pub struct SpuriousLoss {
     /// True if no ACK has advanced the cumulative acknowledgement since a timeout.
     is_stalled: bool,
     /// Cumulative acknowledgement when the loss was detected (`undo_marker` in Linux); `None` if
-    /// there is no reduction to undo.
+    /// the window has not been reduced.
     undo_marker: Option<u32>,
     /// Time when the first segment was retransmitted since no retransmission was in flight
     /// (`retrans_stamp` in Linux).
@@ -116,7 +116,7 @@ impl SpuriousLoss {
         self.is_testing_timeout = false;
     }
 
-    /// Discards the state: there is no reduction left to undo.
+    /// Discards the state: a reduction can no longer be undone.
     pub fn clear(&mut self) {
         (self.undo_marker, self.is_testing_timeout) = (None, false);
     }
