@@ -310,9 +310,12 @@ impl PacketRecords {
         assert_eq!(left, (0, 0), "packet records and breakdowns that were not freed");
     }
 
-    /// Continues the record of a header that returns to its sender on the reverse path.
+    /// Continues the record of a header that returns to its sender on the reverse path, even if it waited.
     pub fn turn_back(&mut self, header: &mut Packet) {
         let number = number(header);
+        if let Some(log) = &mut self.log {
+            log.take_wait(number as u32);
+        }
         self.legs[number].arrived = self.hops[number].waited;
         header.sent_at = Time(number as u64 | IS_BACK);
     }

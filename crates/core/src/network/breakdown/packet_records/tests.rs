@@ -3,7 +3,8 @@
 use super::*;
 use crate::breakdown::Breakdown;
 use crate::model::packet::{Format, Kind};
-use crate::network::breakdown::packet_log::LossCause;
+use crate::network::breakdown::hop_log::HopLog;
+use crate::network::breakdown::packet_log::{Candidates, LossCause};
 
 fn packet(kind: Kind, sent_at: u64) -> Packet {
     let format: Format = crate::base::schema::defaults();
@@ -107,4 +108,21 @@ fn an_exported_record_continues_in_the_other_partition() {
     there.clear();
     there.lose(&other, Fate::Lost(Time::ZERO, 0, LossCause::Queue));
     there.assert_empty();
+}
+
+#[test]
+fn a_header_that_turns_back_leaves_no_begin_of_a_wait_behind() {
+    let (near, far) = (3, 4);
+    let log = PacketLog::new(Candidates::default(), Some(HopLog::new(&[near, far], 10)));
+    let mut records = PacketRecords::new(Some(log));
+    let mut header = packet(Kind::Trimmed, 0);
+    records.send(&mut header, BreakdownRef::default());
+    records.log(&header, (0, 0), Sending::of_control(Time::ZERO));
+    records.log_wait(&header, HopBegin { came: Time(20), queue: 64 });
+    records.turn_back(&mut header);
+    // It finds no queue at the next link.
+    let begin = HopBegin { came: Time(50), queue: 0 };
+    records.log_pass(&header, far, begin, Some(begin.came));
+    let (_, hops) = records.log.take().unwrap().into_parts();
+    assert_eq!(hops.iter().map(|hop| (hop.link, hop.begin)).collect::<Vec<_>>(), [(far, begin)]);
 }
