@@ -6,7 +6,9 @@
 //! host's port serves the message with the least remaining bytes.
 //!
 //! Deviations: packets have one size, so that grants and limits are whole packets; the receiver
-//! acknowledges a message when it is complete; and a RESEND names one packet.
+//! acknowledges a message when it is complete; a RESEND names one packet; and the wait before RESENDs doubles
+//! until new data arrives. The authors' kernel module repeats them at one interval and gives up after five;
+//! a message here never gives up, and RESENDs for data that waits in a queue would fill it for ever.
 
 use super::{
     Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse, InboundFlow,
@@ -46,7 +48,7 @@ crate::parameters! {
         /// without grants (authors' simulator).
         pub tail_boost: bool = true;
         /// Time without data of a message after which the receiver requests what it has granted and lacks
-        /// (RESEND; authors' kernel module: 5 ms).
+        /// (RESEND; authors' kernel module: 5 ms). Doubles each time until new data arrives, up to `max_rto`.
         pub resend_interval: Duration = Duration::from_millis(5), where positive;
         /// Timeouts after which a sender requests credit, and handshake. Losses are detected by the receiver.
         pub reliability: Reliability = Reliability::selective_repeat();
@@ -90,6 +92,12 @@ impl Config {
     /// Priority of a packet without a grant, at which this payload of the message remains.
     fn unscheduled_class(&self, remaining: Bytes) -> u8 {
         self.cutoffs.partition_point(|cutoff| *cutoff < remaining.0) as u8
+    }
+
+    /// Wait before the next RESENDs, after this number of rounds without new data.
+    fn resend_wait(&self, rounds: u32) -> Duration {
+        let doubled = self.resend_interval.0.saturating_mul(1 << rounds.min(32));
+        Duration(doubled).min(self.reliability.max_rto).max(self.resend_interval)
     }
 }
 
@@ -225,6 +233,8 @@ struct Message {
     /// Time of the next RESEND, and the first segment that it may name.
     resend_at: Time,
     resend_from: u32,
+    /// Rounds of RESENDs since the last new data.
+    resends: u32,
 }
 
 impl Message {
@@ -248,10 +258,6 @@ struct GrantScheduler {
 }
 
 impl GrantScheduler {
-    fn find(&mut self, flow: FlowNumber) -> Option<&mut Message> {
-        self.messages.iter_mut().find(|message| message.flow == flow)
-    }
-
     /// Number of priorities for granted packets.
     fn scheduled_classes(&self) -> u32 {
         self.config.priorities - self.config.cutoffs.len() as u32 - 1
@@ -303,7 +309,7 @@ impl GrantScheduler {
             let message = &mut self.messages[index];
             message.granted += 1;
             message.next_grant = now + self.packet_time;
-            message.resend_at = message.resend_at.max(now + self.config.resend_interval);
+            message.resend_at = message.resend_at.max(now + self.config.resend_wait(message.resends));
             let credit = Credit { number: message.granted, segment: u32::MAX, class };
             let flow = message.flow;
             let key = |message: &Message| (message.ungranted(), message.flow);
@@ -329,8 +335,9 @@ impl GrantScheduler {
                     let credit = Credit { number: message.granted, segment, class: 0 };
                     return Some((message.flow, credit));
                 }
+                message.resends += u32::from(message.resend_from > 0);
                 message.resend_from = 0;
-                message.resend_at = now + self.config.resend_interval;
+                message.resend_at = now + self.config.resend_wait(message.resends);
             }
             self.timer = self.timer.min(message.resend_at);
         }
@@ -353,6 +360,7 @@ impl CreditScheduler for GrantScheduler {
             next_grant: now,
             resend_at: now + self.config.resend_interval,
             resend_from: 0,
+            resends: 0,
         };
         let key = |message: &Message| (message.ungranted(), message.flow);
         let place = self.messages.partition_point(|other| key(other) < key(&message));
@@ -360,12 +368,16 @@ impl CreditScheduler for GrantScheduler {
     }
 
     fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: Arrival) {
-        let interval = self.config.resend_interval;
-        let Some(message) = self.find(flow) else { return };
+        let Self { config, messages, .. } = self;
+        let message = messages.iter_mut().find(|message| message.flow == flow);
+        let Some(message) = message else { return };
         match arrival {
             Arrival::Data { is_new, .. } => {
-                message.received += u32::from(is_new);
-                message.resend_at = now + interval;
+                if is_new {
+                    message.received += 1;
+                    message.resends = 0;
+                }
+                message.resend_at = now + config.resend_wait(message.resends);
             }
             // The sender has waited for long: what was granted to it is lost.
             Arrival::Request { .. } => message.resend_at = now,

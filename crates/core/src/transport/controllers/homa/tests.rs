@@ -95,7 +95,28 @@ fn a_silent_sender_is_asked_for_what_was_granted_and_is_missing() {
         resends.push((number, segment, class));
     }
     assert_eq!(resends, [1, 3, 4, 5, 6, 7].map(|segment| (8, segment, 0)));
-    assert_eq!(scheduler.next_timer(), due + Duration::from_millis(1));
+    assert_eq!(scheduler.next_timer(), due + Duration::from_millis(2));
+}
+
+#[test]
+fn waits_before_resends_double_until_new_data_arrives() {
+    let config = json!({ "resend_interval": "1 ms", "reliability": { "max_rto": "3 ms" } });
+    let mut scheduler = scheduler(&config);
+    start(&mut *scheduler, 0, 0, 1);
+    assert_eq!(grants(&mut *scheduler, Time::ZERO), []);
+    let mut now = Time::ZERO;
+    for wait in [1, 2, 3, 3] {
+        now = now + Duration::from_millis(wait);
+        assert_eq!(scheduler.next_timer(), now);
+        let resends = std::iter::from_fn(|| scheduler.next_credit(now, &|_, from| from));
+        assert_eq!(resends.count(), 1);
+    }
+    // A copy of a packet is no progress.
+    for (is_new, wait) in [(false, 3), (true, 1)] {
+        scheduler.on_arrival(now, 0, Arrival::Data { number: 0, is_new });
+        grants(&mut *scheduler, now);
+        assert_eq!(scheduler.next_timer(), now + Duration::from_millis(wait));
+    }
 }
 
 #[test]
