@@ -62,6 +62,10 @@ class RunControl:
         how much of it has been delivered, in bytes (0 for ideals); packet-hops.
         """
 
+    @property
+    def helper_cpu_s(self) -> float:
+        """CPU time of the thread that finds a fluid's paths ahead, in seconds."""
+
 @final
 class Prepared:
     """Parsed scenario. Its graph and estimate are computed on first use and kept."""

@@ -61,6 +61,12 @@ impl PyRunControl {
             self.0.progress();
         (now.seconds(), started, ended, started_bytes, delivered_bytes, hops)
     }
+
+    /// CPU time of threads that helped the run's own, in seconds.
+    #[getter]
+    fn helper_cpu_s(&self) -> f64 {
+        self.0.helper_time().as_secs_f64()
+    }
 }
 
 /// The most threads of a run.

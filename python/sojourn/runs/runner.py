@@ -307,14 +307,14 @@ def simulate(
 ) -> Result:
     """Run one scenario with the `texts` of its files; record the times.
 
-    The CPU time is null for a run on several threads: the core's threads serve several runs, and
+    The CPU time is null for packets on several threads: the core's threads serve several runs, and
     their CPU time cannot be attributed to one.
     """
     wall, cpu = time.perf_counter(), time.thread_time()
     columns = prepared.run(control, threads)
     manifest = {
         "wall_seconds": time.perf_counter() - wall,
-        "cpu_seconds": time.thread_time() - cpu,
+        "cpu_seconds": time.thread_time() - cpu + control.helper_cpu_s,
         "source_hash": _core.SOURCE_HASH,
         "machine": machine(),
     }
@@ -329,8 +329,9 @@ class _Resources:
     """Allocation of threads and memory to runs.
 
     A run that starts gets the idle threads divided by the number of runs still to start, at least
-    one. A run whose estimate exceeds the free memory waits until others have finished. The memory
-    of a result is released with its run, unless `keeps_results`.
+    one; a fluid, which may be most of the work, at least two, if there are. A run whose estimate
+    exceeds the free memory waits until others have finished. The memory of a result is released
+    with its run, unless `keeps_results`.
     """
 
     def __init__(
@@ -344,7 +345,8 @@ class _Resources:
     ) -> None:
         self._worker_pool = worker_pool
         self._changed = threading.Condition()
-        self._idle_threads, self._to_start, self._running = threads, runs, 0
+        self._threads = self._idle_threads = threads
+        self._to_start, self._running = runs, 0
         self._free_bytes, self._keeps_results = float(memory_limit), keeps_results
 
     def simulate(self, prepared: Prepared, run: RunProgress) -> Result:
@@ -353,7 +355,8 @@ class _Resources:
         with self._changed:
             while self._running and needs["bytes"] > self._free_bytes and not control.is_stopped():
                 self._changed.wait(POLL_INTERVAL_S)
-            share = max(1, self._idle_threads // self._to_start)
+            least = 1 if needs["packet_hops"] else min(2, self._threads)
+            share = max(least, self._idle_threads // self._to_start)
             self._idle_threads -= share
             self._to_start -= 1
             self._running += 1

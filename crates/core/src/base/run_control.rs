@@ -24,6 +24,7 @@ pub struct RunControl {
     started_bytes: AtomicU64,
     delivered_bytes: AtomicU64,
     hops: AtomicU64,
+    helper_nanoseconds: AtomicU64,
     reason: Mutex<String>,
 }
 
@@ -91,6 +92,16 @@ impl RunControl {
         self.hops.store(progress.hops, order);
         let _ = self.request.compare_exchange(PROGRESS, NOTHING, order, order);
         Ok(())
+    }
+
+    /// Adds CPU time that a thread has used on behalf of the run's own.
+    pub(crate) fn add_helper_time(&self, time: std::time::Duration) {
+        self.helper_nanoseconds.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Returns the CPU time of threads that helped the run's own.
+    pub fn helper_time(&self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.helper_nanoseconds.load(Ordering::Relaxed))
     }
 
     /// Returns the error that stops the run.

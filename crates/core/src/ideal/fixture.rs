@@ -84,7 +84,7 @@ pub(crate) fn run_over(
     graph: &Graph,
     flows: &[FlowSpec],
     limit: Time,
-    append_route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
+    append_route: impl FnMut(&FlowSpec, &mut Vec<LinkId>) + Send,
 ) -> IdealOutcome {
     let watch = &RunControl::default();
     let kept = KeptRecords::default();
@@ -96,6 +96,7 @@ pub(crate) fn run_over(
         measured: ALWAYS,
         common: None,
         watch,
+        threads: 1,
     };
     run(ideal, setup, flows.iter().copied(), append_route)
 }

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::arrivals::RoutedFlow;
 use super::{FluidScheduler, IdealOutcome, IdealSetup};
 use crate::base::run_control::Progress;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{self, FlowRecord, FlowSpec};
 use crate::model::graph::LinkId;
-use crate::model::ideal_fct::ideal_fct;
 
 /// Converts a time to a float, which is exact up to two and a half hours.
 pub(crate) fn picoseconds(time: Time) -> f64 {
@@ -142,11 +142,9 @@ impl FluidFlow {
 
 /// State of a run.
 pub(crate) struct FluidRun<'a> {
-    setup: IdealSetup<'a>,
+    pub(super) setup: IdealSetup<'a>,
     now: f64,
     links: FluidLinks,
-    /// Rate and propagation delay of each link.
-    hops: Vec<(Rate, Duration)>,
     scheduler: Box<dyn FluidScheduler>,
     /// Number of active flows.
     active: usize,
@@ -171,14 +169,12 @@ impl<'a> FluidRun<'a> {
         scheduler: Box<dyn FluidScheduler>,
         has_followers: bool,
     ) -> Self {
-        let hops: Vec<_> = setup.graph.links.iter().map(|link| (link.rate, link.delay)).collect();
-        let links = FluidLinks::new(hops.iter().map(|(rate, _)| *rate));
+        let links = FluidLinks::new(setup.graph.links.iter().map(|link| link.rate));
         Self {
             setup,
             now: 0.0,
-            carried: vec![[0.0; 2]; hops.len()],
+            carried: vec![[0.0; 2]; setup.graph.links.len()],
             links,
-            hops,
             scheduler,
             active: 0,
             deliveries: has_followers.then(BinaryHeap::new),
@@ -229,24 +225,17 @@ impl<'a> FluidRun<'a> {
         self.setup.watch.poll(progress).is_ok()
     }
 
-    /// Starts a flow over the links that `route` appends.
-    pub(crate) fn admit(
-        &mut self,
-        spec: FlowSpec,
-        mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
-    ) {
+    /// Starts a flow.
+    pub(crate) fn admit(&mut self, flow: &RoutedFlow<'_>) {
+        let RoutedFlow { spec, links: path, ideal_fct: fct } = *flow;
         let format = self.setup.format;
         // Deliveries, after which flows start, are rounded to a picosecond.
         let is_due = self.now <= picoseconds(spec.start) + 1.0;
         assert!(is_due, "flow {} starts in the past", spec.id);
         let mut links = self.spare.pop().unwrap_or_default();
-        route(&spec, &mut links);
-        assert!(!links.is_empty(), "flow {} has no route", spec.id);
-        let hops = links.iter().map(|link| self.hops[*link as usize]);
+        links.extend_from_slice(path);
         // The latency of a long-lived flow is that of a full packet.
-        let size = spec.size.unwrap_or(format.payload);
-        let (fct, total) =
-            (ideal_fct(hops, format, size).total(), format.on_wire(size).0 as f64 * BYTE);
+        let total = format.on_wire(spec.size.unwrap_or(format.payload)).0 as f64 * BYTE;
 
         let is_sized = spec.size.is_some();
         let mut flow = self.links.add_flow(links);

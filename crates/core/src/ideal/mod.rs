@@ -11,6 +11,7 @@
 //! ideal under which an event affects few of many flows implements [`FluidScheduler`] itself.
 
 pub mod allocation;
+mod arrivals;
 pub mod departures;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -20,8 +21,12 @@ pub mod models;
 pub use self::allocation::Allocation;
 pub use self::fluid_flows::{FluidFlow, FluidLinks};
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread;
 
+use self::arrivals::{RoutedFlows, Router, route_ahead};
 use self::fluid_flows::FluidRun;
 use crate::base::run_control::RunControl;
 use crate::base::units::{Duration, Time};
@@ -72,6 +77,9 @@ pub struct IdealSetup<'a> {
     pub common: Option<[Time; 2]>,
     /// Handle to stop the run and to read its progress.
     pub watch: &'a RunControl,
+    /// Number of threads: with more than one, a second finds the paths of flows ahead. The results are the
+    /// same.
+    pub threads: u32,
 }
 
 /// Results of a run of an ideal.
@@ -98,8 +106,8 @@ pub type Following<'a> = &'a mut dyn FnMut(&FlowSpec, Time, &mut Vec<FlowSpec>);
 pub fn run(
     ideal: &dyn Ideal,
     setup: IdealSetup<'_>,
-    flows: impl IntoIterator<Item = FlowSpec>,
-    route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
+    flows: impl IntoIterator<Item = FlowSpec, IntoIter: Send>,
+    route: impl FnMut(&FlowSpec, &mut Vec<LinkId>) + Send,
 ) -> IdealOutcome {
     run_dependent(ideal, setup, flows, None, route)
 }
@@ -108,33 +116,76 @@ pub fn run(
 pub fn run_dependent(
     ideal: &dyn Ideal,
     setup: IdealSetup<'_>,
-    flows: impl IntoIterator<Item = FlowSpec>,
-    mut following: Option<Following<'_>>,
-    mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
+    flows: impl IntoIterator<Item = FlowSpec, IntoIter: Send>,
+    following: Option<Following<'_>>,
+    route: impl FnMut(&FlowSpec, &mut Vec<LinkId>) + Send,
 ) -> IdealOutcome {
-    let mut run =
-        FluidRun::new(setup, ideal.scheduler(setup.graph.links.len()), following.is_some());
-    let mut flows = flows.into_iter().peekable();
+    let scheduler = ideal.scheduler(setup.graph.links.len());
+    let run = FluidRun::new(setup, scheduler, following.is_some());
+    let mut flows = flows.into_iter().fuse();
+    let mut router = Router::new(setup.graph, setup.format, route);
+    let mut batch = RoutedFlows::default();
+    router.fill(&mut flows, &mut batch);
+    // A thread for a few flows would cost more than it saves.
+    if setup.threads > 1 && following.is_none() && batch.is_full() {
+        return thread::scope(|scope| {
+            let (batches, thread) = route_ahead(scope, flows, router, setup.watch);
+            let outcome = run_batches(run, batch, move |next| batches.next(next), None);
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            outcome
+        });
+    }
+    let router = RefCell::new(router);
+    let mut route = |spec, next: &mut RoutedFlows| router.borrow_mut().route(spec, next);
+    let followers = following.map(|following| Followers { following, route: &mut route });
+    run_batches(run, batch, |next| router.borrow_mut().fill(&mut flows, next), followers)
+}
+
+/// Flows that follow others.
+struct Followers<'a> {
+    following: Following<'a>,
+    /// Replaces a batch by a flow.
+    route: &'a mut dyn FnMut(FlowSpec, &mut RoutedFlows),
+}
+
+/// Runs the flows of `batch`, those by which `refill` replaces it until it stays empty, and followers.
+fn run_batches(
+    mut run: FluidRun<'_>,
+    mut batch: RoutedFlows,
+    mut refill: impl FnMut(&mut RoutedFlows),
+    mut followers: Option<Followers<'_>>,
+) -> IdealOutcome {
+    let IdealSetup { limit, watch, .. } = run.setup;
     let mut next = Vec::new();
     // Flows that follow others and have not started, by start and number.
     let mut pending: BTreeMap<(Time, u64), FlowSpec> = BTreeMap::new();
+    let mut single = RoutedFlows::default();
     loop {
+        if batch.is_used() {
+            refill(&mut batch);
+        }
         let first = pending.first_key_value().map_or(Time::NEVER, |((start, _), _)| *start);
-        let start = flows.peek().map_or(Time::NEVER, |spec| spec.start).min(first);
-        let until = start.min(setup.limit);
-        if let Some((delivered, now)) = run.serve_until(until) {
-            if let Some(following) = &mut following {
-                following(&delivered, now, &mut next);
+        let own = batch.first().map_or(Time::NEVER, |spec| spec.start);
+        let start = own.min(first);
+        if let Some((delivered, now)) = run.serve_until(start.min(limit)) {
+            if let Some(followers) = &mut followers {
+                (followers.following)(&delivered, now, &mut next);
             }
             pending.extend(next.drain(..).map(|spec| ((spec.start, spec.id), spec)));
             continue;
         }
-        if start >= setup.limit || setup.watch.is_stopped() {
+        if start >= limit || watch.is_stopped() {
             return run.close();
         }
-        let own = flows.next_if(|spec| spec.start == start);
-        let spec = own.or_else(|| pending.pop_first().map(|(_, spec)| spec));
-        let Some(spec) = spec else { return run.close() };
-        run.admit(spec, &mut route);
+        let source = if own == start {
+            &mut batch
+        } else {
+            if let (Some(followers), Some((_, spec))) = (&mut followers, pending.pop_first()) {
+                (followers.route)(spec, &mut single);
+            }
+            &mut single
+        };
+        let Some(flow) = source.take() else { return run.close() };
+        run.admit(&flow);
     }
 }

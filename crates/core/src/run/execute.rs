@@ -30,19 +30,19 @@ impl Scenario {
     /// Runs on a graph that has been built until every flow has finished or the time limit is reached, on up
     /// to `threads` threads.
     ///
-    /// Several threads serve one large run on idle cores, if the network can be served in windows. The
-    /// results do not depend on the number of threads.
+    /// Several threads serve one large run on idle cores, if the network can be served in windows, and two a
+    /// fluid. The results do not depend on the number of threads.
     pub(super) fn run_on_graph(
         &self,
         graph: &Graph,
         threads: u32,
         control: &RunControl,
     ) -> Result<Results, Problem> {
-        let threads = if threads > 1 {
+        let threads = if threads > 1 && matches!(self.model, Model::Packet) {
             let groups = self.window_plan(graph).map_or(0, |plan| plan.groups());
             threads.min((groups / GROUPS_PER_THREAD) as u32).max(1)
         } else {
-            1
+            threads
         };
         self.run_partitions(graph, [threads, threads], control)
     }
@@ -60,7 +60,7 @@ impl Scenario {
                 self.simulate(graph, transport, [partitions, threads], control)
             }
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
-            (Model::Ideal(ideal), _) => self.run_ideal(graph, &**ideal, control),
+            (Model::Ideal(ideal), _) => self.run_ideal(graph, &**ideal, threads, control),
         }
     }
 

@@ -18,6 +18,7 @@ impl Scenario {
         &self,
         graph: &Graph,
         ideal: &dyn Ideal,
+        threads: u32,
         control: &RunControl,
     ) -> Result<Results, Problem> {
         let FlowStream { flows, load, classes, mut dependencies, .. } = self.flows(graph)?;
@@ -33,6 +34,7 @@ impl Scenario {
             measured: interval,
             common,
             watch: control,
+            threads,
         };
         let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             links.extend(routes.path(spec.source, spec.target, spec.path_key()));

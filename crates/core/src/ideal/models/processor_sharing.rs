@@ -302,7 +302,8 @@ mod tests {
             let run = |ideal: &dyn Ideal| {
                 let (graph, format, watch) = (&graph, &NO_HEADERS, &RunControl::default());
                 let (limit, kept) = (Time::NEVER, KeptRecords::default());
-                let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, common: None, watch };
+                let (measured, common) = (ALWAYS, None);
+                let setup = IdealSetup { graph, format, limit, kept, measured, common, watch, threads: 1 };
                 run(ideal, setup, specs.iter().copied(), |spec, links| {
                     links.extend(flows[spec.id as usize].2.iter().map(|cable| 2 * cable));
                 })

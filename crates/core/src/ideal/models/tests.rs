@@ -92,6 +92,7 @@ fn bytes_in_the_measured_interval_are_those_sent_in_it() {
             measured,
             common: None,
             watch,
+            threads: 1,
         };
         for ideal in sharing_ideals() {
             let outcome = run(&*ideal, setup, flows, |_, links| links.push(0));
@@ -127,7 +128,8 @@ proptest! {
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &format, Time::NEVER);
         let kept = KeptRecords::default();
-        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, common: None, watch: &watch };
+        let (measured, common, watch) = (ALWAYS, None, &watch);
+        let setup = IdealSetup { graph, format, limit, kept, measured, common, watch, threads: 1 };
         let route = |_: &FlowSpec, links: &mut Vec<LinkId>| {
             links.extend((0..hops.len() as LinkId).map(|i| 2 * i));
         };
@@ -151,7 +153,8 @@ proptest! {
         let watch = RunControl::default();
         let (graph, format, limit) = (&graph, &NO_HEADERS, Time::NEVER);
         let kept = KeptRecords::default();
-        let setup = IdealSetup { graph, format, limit, kept, measured: ALWAYS, common: None, watch: &watch };
+        let (measured, common, watch) = (ALWAYS, None, &watch);
+        let setup = IdealSetup { graph, format, limit, kept, measured, common, watch, threads: 1 };
         let specs = flows_from_gaps(flows.iter().map(|(gap, size, ..)| (*gap, *size)));
         let on = |i: usize| flows[i].2..(flows[i].2 + flows[i].3).min(hops.len());
         let carried = |hop| -> u64 {

@@ -309,7 +309,8 @@ impl GrantScheduler {
             let message = &mut self.messages[index];
             message.granted += 1;
             message.next_grant = now + self.packet_time;
-            message.resend_at = message.resend_at.max(now + self.config.resend_wait(message.resends));
+            message.resend_at =
+                message.resend_at.max(now + self.config.resend_wait(message.resends));
             let credit = Credit { number: message.granted, segment: u32::MAX, class };
             let flow = message.flow;
             let key = |message: &Message| (message.ungranted(), message.flow);

@@ -111,7 +111,7 @@ fn waits_before_resends_double_until_new_data_arrives() {
         let resends = std::iter::from_fn(|| scheduler.next_credit(now, &|_, from| from));
         assert_eq!(resends.count(), 1);
     }
-    // A copy of a packet is no progress.
+    // A copy of a packet does not count.
     for (is_new, wait) in [(false, 3), (true, 1)] {
         scheduler.on_arrival(now, 0, Arrival::Data { number: 0, is_new });
         grants(&mut *scheduler, now);
