@@ -78,11 +78,11 @@ class Process:
         return self._process.returncode, self.errors()
 
 
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait until a condition holds, and return what it returned."""
+def until(condition: Callable[[], Any], *processes: Process) -> Any:
+    """Wait until a condition holds, and return what it returned; a failure shows the processes."""
     deadline = time.monotonic() + PATIENCE_S
     while not (value := condition()):
-        assert time.monotonic() < deadline, "timeout"
+        assert time.monotonic() < deadline, f"timeout: {processes}"
         time.sleep(0.05)
     return value
 
@@ -224,7 +224,7 @@ def test_remote_runs_stop_when_their_client_disconnects(
     ]
     process = compare(scenario_file, two_workers.address, *changes, "--seeds", "5")
     with two_workers.client() as client:
-        until(lambda: all(client.processing().values()))
+        until(lambda: all(client.processing().values()), process)
         process.signal(number)
         # Each worker has one thread, which runs the next task once the thread is free.
         free = [client.submit(os.getpid, workers=[name], pure=False) for name in client.nthreads()]
