@@ -27,6 +27,8 @@ pub(super) struct SchedulerRef {
     number: u32,
     /// True if the scheduler has the flow.
     has_flow: bool,
+    /// True if the sender has nothing more to send.
+    has_ended: bool,
     /// True if the receiver answers every packet.
     pub(super) answers_packets: bool,
 }
@@ -47,6 +49,7 @@ impl Simulation<'_> {
         (credit != CreditUse::None).then_some(SchedulerRef {
             number,
             has_flow: false,
+            has_ended: false,
             answers_packets,
         })
     }
@@ -88,10 +91,9 @@ impl Simulation<'_> {
             return;
         };
         let is_complete = receiver_end.completed_at < Time::NEVER;
-        let Some(SchedulerRef { number, has_flow, .. }) = &mut receiver_end.credit_scheduler else {
-            return;
-        };
-        if is_complete && !*has_flow {
+        let scheduler = &mut receiver_end.credit_scheduler;
+        let Some(SchedulerRef { number, has_flow, has_ended, .. }) = scheduler else { return };
+        if *has_ended || is_complete && !*has_flow {
             return;
         }
         let schedulers = &mut self.credit_schedulers.0;
@@ -126,6 +128,20 @@ impl Simulation<'_> {
         *has_flow = !is_complete;
         let number = *number;
         self.send_credits(number);
+    }
+
+    /// Ends the credit of a flow whose sender has nothing more to send.
+    pub(super) fn end_credit(&mut self, flow: FlowNumber, slot: usize) {
+        let now = self.scheduler.now();
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        let Some(reference) = &mut receiver_end.credit_scheduler else { return };
+        reference.has_ended = true;
+        let number = reference.number as usize;
+        if let Some(Some(HostScheduler { scheduler, .. })) =
+            self.credit_schedulers.0.get_mut(number)
+        {
+            scheduler.on_end(now, flow);
+        }
     }
 
     /// Handles the timer of a credit scheduler.

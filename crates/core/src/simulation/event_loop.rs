@@ -144,7 +144,7 @@ impl Simulation<'_> {
             Kind::Data => self.on_data(packet, slot)?,
             Kind::Datagram => self.on_datagram(packet, slot)?,
             Kind::Return => self.on_return_datagram(packet, slot),
-            Kind::Fin => self.on_fin(slot),
+            Kind::Fin => self.on_fin(packet, slot),
             Kind::Trimmed => self.on_trimmed(packet, slot),
             Kind::Request | Kind::LossProbe => self.on_request(packet, slot),
             Kind::Syn => self.echo(packet, slot, Kind::SynAck),

@@ -203,7 +203,12 @@ impl Mechanism {
         Self {
             signalling: Signalling::Header,
             credit,
-            turns: Some(TurnOrder::ShortestFirst),
+            // NDP's senders do not know which of their flows is short.
+            turns: Some(if answers_trimmed {
+                TurnOrder::RoundRobin
+            } else {
+                TurnOrder::ShortestFirst
+            }),
             acks: AckPolicy { answers_trimmed, ..AckPolicy::default() },
             ..Self::plain(&Self::timers(reliability))
         }

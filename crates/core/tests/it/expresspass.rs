@@ -140,6 +140,37 @@ fn credits_stop_while_lost_data_waits_for_its_timeout() {
 }
 
 #[test]
+fn a_sender_that_has_stopped_credits_requests_its_lost_data_after_an_rto() {
+    let losses = json!({ "name": "losses.csv", "text": "flow,segment,time\n0,100,1\n" });
+    let scenario = with(
+        &star(json!({ "reliability": { "min_rto": "10 ms" } }), &[(0.0, 0, 1, 100 * 1460)]),
+        json!({ "topology": {
+            "kind": "dumbbell", "senders": 1, "receivers": 1, "losses": losses,
+        } }),
+    );
+    let results = run(&replaced(scenario, "topology", &["hosts", "delay"]));
+    let fct = results.flows.fct_s[0] * 1e6;
+    assert!((10_000.0..11_000.0).contains(&fct), "{fct} us");
+}
+
+#[test]
+fn credits_end_with_a_flow_that_stops() {
+    let flows = json!([
+        { "source": 0, "target": 1, "stop": "20 ms" },
+        { "source": 0, "target": 2, "start": "1 ms", "stop": "60 ms" },
+    ]);
+    let scenario = with(
+        &star(json!({}), &[]),
+        json!({ "workload": { "kind": "flows", "flows": flows }, "time_limit": "60 ms" }),
+    );
+    let results = run(&replaced(scenario, "workload", &["file"]));
+    // Half of the link for 19 ms, and all of it for 40 ms, in packets.
+    let expected = (19_000.0 / 2.0 + 40_000.0) / INTERVAL;
+    let packets = results.flows.delivered_bytes[1] as f64 / 1460.0;
+    assert!((0.97..1.03).contains(&(packets / expected)), "{packets} of {expected}");
+}
+
+#[test]
 fn limited_credits_are_the_same_with_all_engines_classes_and_pauses() {
     let rows: Vec<_> = (0..24).map(|i| (f64::from(i) * 5e-6, i, 32 - i % 2, 60 * 1460)).collect();
     let plain = star(json!({}), &rows);

@@ -52,8 +52,9 @@ pub(super) struct Scale {
     base_rtt: Duration,
     /// The same if the ACK waits for a full packet at each link, since both directions are in use.
     loaded_rtt: Duration,
-    /// Lowest rate of a link.
+    /// Lowest and highest rate of a link.
     slowest: Rate,
+    fastest: Rate,
     /// A full packet.
     packet: Bytes,
 }
@@ -62,7 +63,8 @@ impl Scale {
     pub(super) fn new(extent: &Extent, format: &Format) -> Self {
         let base_rtt = extent.base_rtt(format);
         let loaded_rtt = base_rtt + extent.byte_time * format.full().0;
-        Self { base_rtt, loaded_rtt, slowest: extent.slowest, packet: format.full() }
+        let Extent { slowest, fastest, .. } = *extent;
+        Self { base_rtt, loaded_rtt, slowest, fastest, packet: format.full() }
     }
 
     /// Returns the RTO of uet-htsim: 15 us and six times the transmission time of a queue of one BDP, and at
@@ -70,16 +72,11 @@ impl Scale {
     fn rto(&self) -> Duration {
         Duration::from_micros(100).max(Duration::from_micros(15) + self.base_rtt * 6)
     }
-
-    /// Returns the packets that the slowest link carries in a time, rounded up.
-    fn packets_in(&self, time: Duration) -> u64 {
-        self.slowest.carries(time).0.div_ceil(self.packet.0.max(1))
-    }
 }
 
 /// Returns the parameters of a law in a network of this scale.
 pub(super) fn law(kind: &str, scale: &Scale) -> Value {
-    let Scale { base_rtt, loaded_rtt, slowest, packet } = *scale;
+    let Scale { base_rtt, loaded_rtt, slowest, fastest, packet } = *scale;
     // 1 Gb/s at 100 Gb/s, as in [hpcc19], is also the share of [ecndelay16]'s code, 100 Mb/s at 10 Gb/s.
     let min_rate = "1 %";
     match kind {
@@ -116,10 +113,14 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
         "homa" => json!({ "rtt_bytes": loaded_rtt.show() }),
         // As for Homa: the packets of an RTT ([ndp17]). Lost packets are known only after a timeout, so
         // that many are pulled at once: an RTT of them, and at least 100 (our choice).
-        "ndp" => json!({
-            "initial_window": scale.packets_in(loaded_rtt),
-            "request_pulls": scale.packets_in(base_rtt).max(100),
-        }),
+        "ndp" => {
+            let products = (100.0 * loaded_rtt.seconds() / base_rtt.seconds()).ceil() / 100.0;
+            let packets = fastest.carries(base_rtt).0.div_ceil(packet.0.max(1));
+            json!({
+                "initial_window": format!("{products} BDP"),
+                "request_pulls": packets.max(100),
+            })
+        }
         "phost" => phost(scale),
         // The RTO does not grow in uet-htsim; UEC 1.0 §3.5.13 doubles it. An ACK or a pull for 16 KiB, but
         // four times in an RTT at least: the window, 1.5 of its products, would wait for rarer ACKs, and a
@@ -160,14 +161,13 @@ pub(super) fn router(kind: &str, scale: &Scale) -> Value {
 /// There a flow is announced once; here again after the RTO of UET (our choice): after that of TCP, flows
 /// whose first packets were lost took a thousand times as long as others.
 fn phost(scale: &Scale) -> Value {
-    let times = (scale.packets_in(scale.base_rtt) as f64 / 3.9).max(1.0);
-    let tokens = (8.0 * times).ceil() as u64;
+    let rtts = |packets: u64| Duration(scale.base_rtt.0 * packets * 10 / 39).show();
     json!({
-        "free_tokens": tokens,
-        "short_flow": tokens,
-        "window": tokens,
-        "resend_timeout": (9.0 * times).ceil(),
-        "window_timeout": (25.0 * times).ceil(),
+        "free_tokens": rtts(8),
+        "short_flow": rtts(8),
+        "window": rtts(8),
+        "resend_timeout": rtts(9),
+        "window_timeout": rtts(25),
         "reliability": { "initial_rto": scale.rto().show(), "min_rto": scale.rto().show() },
     })
 }

@@ -126,10 +126,12 @@ impl Simulation<'_> {
         }
     }
 
-    /// Receives a FIN, which is not answered.
-    pub(in crate::simulation) fn on_fin(&mut self, slot: usize) {
+    /// Receives a FIN, which is not answered. It ends the credit of the flow.
+    pub(in crate::simulation) fn on_fin(&mut self, packet: &Packet, slot: usize) {
+        let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
-        receiver_end.packets.on_received(self.scheduler.now());
+        receiver_end.packets.on_received(now);
+        self.end_credit(packet.flow, slot);
         self.note_possible_end(slot, Time::ZERO);
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::base::schema::json_schema::{self, Definitions, pattern, quantity_form};
 use crate::base::schema::{Measure, Parameter, Problem, wrong};
-use crate::base::units::{RATE_UNITS, Rate, Units, parse_multiple, parse_quantity};
+use crate::base::units::{Duration, RATE_UNITS, Rate, Units, parse_multiple, parse_quantity};
 use crate::transport::{Allowance, Path};
 
 /// Rate of a flow, absolute or as a share of the line rate of its host.
@@ -91,6 +91,74 @@ impl WindowSize {
                 (factor * product / packet).ceil().max(1.0)
             }
         }
+    }
+}
+
+/// Packets, or a time, at the line rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Span {
+    /// Number of packets, or of packet times.
+    Packets(f64),
+    /// Time at any line rate.
+    Time(Duration),
+}
+
+impl Span {
+    /// Returns the packets that a link with this packet time carries in it, rounded up.
+    pub fn packets(self, packet_time: Duration) -> u32 {
+        match self {
+            Self::Packets(packets) => packets.ceil() as u32,
+            Self::Time(time) => time.0.div_ceil(packet_time.0.max(1)) as u32,
+        }
+    }
+
+    /// Returns the time at this packet time.
+    pub fn time(self, packet_time: Duration) -> Duration {
+        match self {
+            Self::Packets(packets) => Duration::from_seconds(packet_time.seconds() * packets),
+            Self::Time(time) => time,
+        }
+    }
+}
+
+impl Parameter for Span {
+    fn allowed() -> String {
+        format!("a number of packets, or {}", Duration::allowed())
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let packets = || f64::read(value).map(Self::Packets);
+        Duration::read(value)
+            .map(Self::Time)
+            .or_else(|_| packets())
+            .map_err(|_| wrong::<Self>(value))
+    }
+    fn show(&self) -> Value {
+        match self {
+            Self::Packets(packets) => packets.show(),
+            Self::Time(time) => time.show(),
+        }
+    }
+    fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        let packets = match default {
+            Some(Self::Packets(packets)) => Some(packets),
+            _ => None,
+        };
+        let time = Duration::schema(None, definitions);
+        json_schema::either([f64::schema(packets, definitions), time])
+    }
+}
+
+impl Measure for Span {
+    const IS_NUMBER: bool = false;
+
+    fn measure(&self) -> Option<f64> {
+        Some(match self {
+            Self::Packets(packets) => *packets,
+            Self::Time(time) => time.seconds(),
+        })
+    }
+    fn written(bound: f64) -> Value {
+        bound.show()
     }
 }
 

@@ -73,7 +73,7 @@ impl Transport for Config {
             wasted: 0,
             patience: path.base_rtt * 2,
             sent_at: path.start,
-            stop: 0,
+            stop: (Time::ZERO, 0),
         })
     }
 
@@ -128,8 +128,8 @@ struct ExpressPass {
     patience: Duration,
     /// Time of the last packet, data or stop.
     sent_at: Time,
-    /// Credit that it answered last with a stop; 0 before.
-    stop: u32,
+    /// When it last answered a credit with a stop, and which.
+    stop: (Time, u32),
 }
 
 impl Controller for ExpressPass {
@@ -144,7 +144,7 @@ impl Controller for ExpressPass {
         self.wasted += 1;
         let stops = self.unsent == 0 && now >= self.sent_at + self.patience;
         if stops {
-            (self.sent_at, self.stop) = (now, credit.number);
+            (self.sent_at, self.stop) = (now, (now, credit.number));
         }
         stops
     }
@@ -164,7 +164,9 @@ impl Controller for ExpressPass {
     fn header(&self, outgoing: &OutgoingPacket) -> Header {
         let number = match outgoing.kind {
             Kind::Data => self.credits.front().copied().unwrap_or_default(),
-            Kind::Request => self.stop,
+            // Not a later one, after a timeout.
+            Kind::Request if self.stop.0 == outgoing.now => self.stop.1,
+            Kind::Request => 0,
             _ => return Header::NONE,
         };
         Header::Credit { number, class: 0 }

@@ -18,50 +18,53 @@ use super::{
     InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Priorities, Reliability,
     Transport,
 };
-use crate::base::schema::{defaults, positive};
+use crate::base::schema::{Bounds, defaults, positive};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::graph::Extent;
 use crate::model::packet::{FlowNumber, Format, Header, Kind};
 use crate::queueing::disciplines::{self, Capacity, strict_priority};
+use crate::transport::blocks::path_scaled::Span;
 
 /// Priorities: control packets, short flows, other flows.
 const CLASSES: u32 = 3;
 
 crate::parameters! {
     /// pHost: the receiving host paces all data that it receives with tokens, which senders spend on
-    /// their shortest flow ([phost15]). Times are in packet times: of a full packet at the line rate. The
-    /// defaults are for the fabric of the paper, with an RTT of 3.9 packet times.
+    /// their shortest flow ([phost15]). Amounts and times are in packets and packet times, those of a full
+    /// packet at the line rate, or a time. The defaults are for the fabric of the paper, with an RTT of 3.9
+    /// packet times.
     pub struct Config {
         /// Packets of the largest flow that starts with tokens for all its packets (authors' simulator: 8).
-        pub free_tokens: u32 = 8;
+        pub free_tokens: Span = Span::Packets(8.0), where zero_or_more;
         /// Packets of the largest flow that has the higher of the two priorities of data.
-        pub short_flow: u32 = 8;
+        pub short_flow: Span = Span::Packets(8.0), where zero_or_more;
         /// Tokens of a flow that may be unspent before its receiver turns to others (authors' simulator: 8).
-        pub window: u32 = 8, where positive;
+        pub window: Span = Span::Packets(8.0), where positive;
         /// Time after which a sender discards a token (authors' simulator: 1.5).
         pub token_life: f64 = 1.5, where positive;
         /// Time after the last token of a flow until the receiver issues tokens for what it lacks (authors'
         /// simulator: 9). It and `window_timeout` double each time until new data arrives, up to `max_rto`.
-        pub resend_timeout: f64 = 9.0, where positive;
+        pub resend_timeout: Span = Span::Packets(9.0), where positive;
         /// Interval of tokens to a sender that spends none (authors' simulator: 25).
-        pub window_timeout: f64 = 25.0, where positive;
+        pub window_timeout: Span = Span::Packets(25.0), where positive;
         /// Timeouts after which a sender announces its flow again, and handshake. Losses are detected by the
         /// receiver.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
 }
 
-/// Returns the time of this number of packets.
-fn span(packet_time: Duration, packets: f64) -> Duration {
-    Duration::from_seconds(packet_time.seconds() * packets)
+fn zero_or_more() -> Bounds {
+    Bounds::at_least(0.0)
 }
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let packet_time = path.line_rate.transmit(path.format.full());
-        let life = span(packet_time, self.token_life);
+        let life = Duration::from_seconds(packet_time.seconds() * self.token_life);
         let packets = path.size.map(|size| path.format.packets(size));
-        let is_within = |most: u32| packets.is_some_and(|packets| packets <= u64::from(most));
+        let is_within = |most: Span| {
+            packets.is_some_and(|packets| packets <= u64::from(most.packets(packet_time)))
+        };
         let free = packets.filter(|_| is_within(self.free_tokens)).unwrap_or(0) as u32;
         let expires = path.start + packet_time * u64::from(free) + life;
         Box::new(PHost {
@@ -89,15 +92,12 @@ impl Transport for Config {
 
     fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
         let base_rtt = extent.base_rtt(format);
-        let wait = span(extent.slowest.transmit(format.full()), self.resend_timeout);
+        let wait = self.resend_timeout.time(extent.fastest.transmit(format.full()));
         if wait >= base_rtt {
             return Vec::new();
         }
-        vec![format!(
-            "a resend_timeout of {} packet times is {wait}, less than the base RTT of {base_rtt}: the end of \
-             every flow is sent twice",
-            self.resend_timeout
-        )]
+        let message = "the end of every flow is sent twice";
+        vec![format!("resend_timeout: {wait} is less than the base RTT of {base_rtt}: {message}")]
     }
 
     fn own_reliability(&self) -> &'static [&'static str] {
@@ -183,6 +183,8 @@ struct Inbound {
     segments: u32,
     /// Time of a full packet at the slower of both hosts.
     packet_time: Duration,
+    /// Tokens that may be unspent.
+    window: u32,
     received: u32,
     /// Tokens issued, and tokens to issue before the receiver waits for what it lacks.
     issued: u32,
@@ -211,9 +213,9 @@ impl Inbound {
     }
 
     /// Time from which the flow may get a token.
-    fn eligible_at(&self, window: u32) -> Time {
+    fn eligible_at(&self) -> Time {
         let resend_at = if self.issued < self.goal { Time::ZERO } else { self.resend_at };
-        let window_at = if self.unspent() < window { Time::ZERO } else { self.window_at };
+        let window_at = if self.unspent() < self.window { Time::ZERO } else { self.window_at };
         resend_at.max(window_at).max(self.next_token)
     }
 }
@@ -237,13 +239,16 @@ impl CreditScheduler for TokenScheduler {
     fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
         let InboundFlow { flow, segments, line_rate, .. } = *inbound;
         let packet_time = self.packet_time.max(line_rate.transmit(self.full_packet));
-        let is_short = segments <= self.config.free_tokens;
+        // As the sender, which knows its own line rate only.
+        let free_tokens = self.config.free_tokens.packets(line_rate.transmit(self.full_packet));
+        let is_short = segments <= free_tokens;
         let free = if is_short { segments } else { 0 };
         self.withheld = free;
         self.flows.push(Inbound {
             flow,
             segments,
             packet_time,
+            window: self.config.window.packets(packet_time),
             received: 0,
             issued: free,
             goal: segments,
@@ -251,7 +256,7 @@ impl CreditScheduler for TokenScheduler {
             next: free,
             resend_at: now + packet_time * u64::from(2 * free),
             timeouts: 0,
-            window_at: now + span(packet_time, self.config.window_timeout),
+            window_at: now + self.config.window_timeout.time(packet_time),
             next_token: now,
         });
     }
@@ -293,11 +298,11 @@ impl CreditScheduler for TokenScheduler {
             self.timer = self.next_token;
             return None;
         }
-        let Config { window, resend_timeout, window_timeout, .. } = self.config;
+        let Config { resend_timeout, window_timeout, .. } = self.config;
         self.timer = Time::NEVER;
         let mut best: Option<&mut Inbound> = None;
         for flow in &mut self.flows {
-            let eligible_at = flow.eligible_at(window);
+            let eligible_at = flow.eligible_at();
             if eligible_at > now {
                 self.timer = self.timer.min(eligible_at);
             } else if best.as_ref().is_none_or(|best| flow.remaining() < best.remaining()) {
@@ -311,9 +316,10 @@ impl CreditScheduler for TokenScheduler {
         }
         flow.issued += 1;
         // Unspent tokens beyond the window have expired.
-        flow.spent = flow.spent.max(flow.issued.saturating_sub(window));
-        let wait = |timeout: f64| {
-            let doubled = span(flow.packet_time, timeout * f64::from(flow.timeouts).exp2());
+        flow.spent = flow.spent.max(flow.issued.saturating_sub(flow.window));
+        let wait = |timeout: Span| {
+            let times = f64::from(flow.timeouts).exp2();
+            let doubled = Duration::from_seconds(timeout.time(flow.packet_time).seconds() * times);
             doubled.min(self.config.reliability.max_rto)
         };
         flow.window_at = now + wait(window_timeout);
@@ -353,7 +359,7 @@ mod tests {
 
     /// Returns the time of this number of packet times of 1.2 us.
     fn at(packets: f64) -> Time {
-        Time::ZERO + span(Duration(1_200_000), packets)
+        Time::ZERO + Duration((1_200_000.0 * packets).round() as u64)
     }
 
     fn flow(packets: u64) -> Box<dyn Controller> {

@@ -226,6 +226,8 @@ impl Sender {
     /// Ends an unbounded flow after the data sent so far.
     pub fn stop(&mut self) {
         self.scoreboard.stop();
+        // The receiver, which does not know the end of the flow, would send credit for ever.
+        self.owes_fin |= self.uses_credit();
     }
 
     /// Returns true if data may be sent.
