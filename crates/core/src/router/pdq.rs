@@ -47,7 +47,6 @@ impl RouterKind for Config {
             rtt: self.initial_rtt.seconds(),
             last_resumed: None,
             unlisted: Vec::new(),
-            previously_unlisted: 0,
             share: 0.0,
             next_tick: Time::ZERO + self.initial_rtt * 2,
         })
@@ -103,10 +102,9 @@ struct Pdq {
     rtt: f64,
     /// Flow that was resumed last, and the time.
     last_resumed: Option<(FlowNumber, Time)>,
-    /// Flows that did not fit into the list since the last tick.
-    unlisted: Vec<FlowNumber>,
-    /// Number of such flows before the last tick.
-    previously_unlisted: usize,
+    /// Flows that do not fit into the list, in order of their numbers, and when they were seen last. They may
+    /// probe less often than the rate controller runs, so those seen between two ticks are not all.
+    unlisted: Vec<(FlowNumber, Time)>,
     /// Rate of each unlisted flow.
     share: f64,
     next_tick: Time,
@@ -139,7 +137,7 @@ impl Router for Pdq {
         };
         let granted = match self.insert(entry, previous.is_some()) {
             Some(position) => self.allocate(position, requested, now),
-            None => self.unlisted_share(packet.flow).min(requested),
+            None => self.unlisted_share(packet.flow, now).min(requested),
         };
         let grant = if granted > 0.0 {
             Grant::Rate(granted as f32)
@@ -186,7 +184,9 @@ impl Router for Pdq {
     /// Rate controller ([pdq12] §3), every two RTTs.
     fn on_tick(&mut self, view: PortView) {
         let timeout = Duration::from_seconds(TIMEOUT_RTTS * self.rtt);
-        self.list.retain(|entry| view.now.since(entry.last_seen) <= timeout);
+        let is_recent = |last_seen| view.now.since(last_seen) <= timeout;
+        self.list.retain(|entry| is_recent(entry.last_seen));
+        self.unlisted.retain(|&(_, last_seen)| is_recent(last_seen));
         let with_rtt = self.list.iter().filter(|entry| entry.rtt > 0.0);
         let (sum, count) = with_rtt
             .fold((0.0, 0.0), |(sum, count), entry| (sum + f64::from(entry.rtt), count + 1.0));
@@ -195,12 +195,8 @@ impl Router for Pdq {
         }
         let span = 2.0 * self.rtt;
         self.capacity = (self.link_rate - view.backlog as f64 / span).max(0.0);
-        self.unlisted.sort_unstable();
-        self.unlisted.dedup();
         let left = self.capacity - self.list.iter().map(|entry| entry.rate).sum::<f64>();
         self.share = self.zero_if_small(left / self.unlisted.len().max(1) as f64);
-        self.previously_unlisted = self.unlisted.len();
-        self.unlisted.clear();
         self.next_tick = view.now + Duration::from_seconds(span);
     }
 
@@ -222,13 +218,20 @@ impl Pdq {
     fn remove(&mut self, flow: FlowNumber) {
         if let Some(position) = self.position(flow) {
             self.list.remove(position);
+        } else if let Ok(place) = self.unlisted_place(flow) {
+            self.unlisted.remove(place);
         }
+    }
+
+    /// Returns the place of a flow among those outside the list, or where it belongs.
+    fn unlisted_place(&self, flow: FlowNumber) -> Result<usize, usize> {
+        self.unlisted.binary_search_by_key(&flow, |&(flow, _)| flow)
     }
 
     /// Returns the position behind the listed and the other flows. The paper leaves open how often flows
     /// probe that are not in the list: once per RTT, the probes of hundreds would leave data no room.
     fn last_position(&self) -> usize {
-        self.list.len() + self.unlisted.len().max(self.previously_unlisted)
+        self.list.len() + self.unlisted.len()
     }
 
     /// Lets a flow that this router pauses probe later the lower it is, unless another router defers its
@@ -255,6 +258,9 @@ impl Pdq {
         let position = self.list.partition_point(|other| other.is_before(&entry));
         if !was_listed && position >= limit {
             return None;
+        }
+        if !was_listed {
+            self.remove(entry.flow);
         }
         self.list.insert(position, entry);
         if !was_listed {
@@ -300,8 +306,11 @@ impl Pdq {
     }
 
     /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity).
-    fn unlisted_share(&mut self, flow: FlowNumber) -> f64 {
-        self.unlisted.push(flow);
+    fn unlisted_share(&mut self, flow: FlowNumber, now: Time) -> f64 {
+        match self.unlisted_place(flow) {
+            Ok(place) => self.unlisted[place].1 = now,
+            Err(place) => self.unlisted.insert(place, (flow, now)),
+        }
         self.share
     }
 }
@@ -427,6 +436,31 @@ mod tests {
         let elsewhere = Grant::Pause { by: 3, probe_after: 0 };
         assert_eq!(request_with(&mut *router, 0, 0.1, elsewhere, at(1)), elsewhere);
         assert_eq!(request(&mut *router, 1, 0.2, 2), Grant::Rate(LINK_RATE));
+    }
+
+    #[test]
+    fn an_unlisted_flow_has_the_position_behind_all_others_however_often_they_send() {
+        let mut router = router(&json!({ "initial_rtt": "100 us" }));
+        request(&mut *router, 0, 0.1, 0);
+        let waiting = |router: &mut dyn Router, flow: u32, us| {
+            request(router, flow, 0.1 + 0.01 * flow as f32, us)
+        };
+        let at_position = |fifths| Grant::Pause { by: 7, probe_after: fifths };
+        // The list has room for one of them.
+        for us in 1..4 {
+            (1..=11).for_each(|flow| drop(waiting(&mut *router, flow, us)));
+        }
+        assert_eq!(waiting(&mut *router, 1, 5), at_position(1));
+        assert_eq!(waiting(&mut *router, 2, 5), at_position(12));
+        // Those far behind send no probe for several ticks.
+        while router.next_tick() < at(2_000) {
+            let now = router.next_tick();
+            router.on_tick(PortView { now, backlog: 0 });
+        }
+        assert_eq!(waiting(&mut *router, 2, 2_000), at_position(12));
+        let format: Format = defaults();
+        router.on_arrival(&mut format.control(Kind::Fin, 5, at(2_001)), &FLOW, at(2_001));
+        assert_eq!(waiting(&mut *router, 2, 2_002), at_position(11));
     }
 
     #[test]

@@ -478,6 +478,32 @@ fn pdq_paused_flow_probes_every_rtt_or_less_often_far_down_the_list() {
     assert!(suppressed < 0.7 * all, "{suppressed} of {all}");
 }
 
+#[test]
+fn equal_pdq_flows_take_little_longer_than_their_link_needs() {
+    // The more flows wait, the less often each probes; the counts include those of flows that fit into
+    // the list, and of flows that probe less often than the routers adjust their rates.
+    for (gbps, megabytes) in [(1.0, 1.0), (10.0, 10.0), (100.0, 1.0)] {
+        for count in [8, 12, 16, 20, 24, 32, 48, 64] {
+            let flow = |i| json!({ "source": i, "target": 0, "size": format!("{megabytes} MB") });
+            let results = run(&json!({
+                "topology": {
+                    "kind": "star", "hosts": count + 1, "rate": format!("{gbps} Gbps"),
+                    "delay": "2 us",
+                },
+                "transport": "pdq",
+                "workload": { "kind": "flows", "flows": (1..=count).map(flow).collect::<Vec<_>>() },
+            }));
+            let last = fcts(&results).into_iter().fold(0.0, f64::max);
+            // Packets of 1448 B of data and 52 B of headers.
+            let packet_us = 12.0 / gbps;
+            let all = f64::from(count) * megabytes * 1e6 / 1448.0 * packet_us;
+            let round_trip = 8.0 + 2.0 * packet_us;
+            let times = last / (all + round_trip);
+            assert!(times < 1.15, "{count} flows at {gbps} Gb/s take {times:.2} times as long");
+        }
+    }
+}
+
 /// Number of control packets that a link has carried.
 fn control(results: &Results, name: &str) -> f64 {
     // Control packets have 40 B, data packets 1500 B.
