@@ -14,6 +14,11 @@ from sojourn.view import loading, page
 Opener = Callable[..., Any]
 
 RATES = {"name": "rates", "text": "time_s,rate_bps\n0,40e6\n0.8,10e6\n1.2,0\n1.4,20e6\n"}
+CABLES = {
+    "name": "cables",
+    "text": "from,to,rate,delay\n"
+    + "".join(f"{ends},1 Gbps,1 us\n" for ends in ("a,west", "west,east", "west,east", "east,b")),
+}
 PARETO = {"kind": "pareto", "mean": "50 KB", "shape": 1.3}
 DUMBBELL = {"kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "1 Gbps"}
 POISSON = {"kind": "poisson", "load": 0.7, "flows": 60, "sizes": PARETO}
@@ -54,6 +59,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         }
     },
     "plain": PLAIN,
+    "cables": PLAIN | {"topology": {"kind": "graph", "file": CABLES}},
     "another seed": PLAIN | {"seed": 2},
     "another network": PLAIN | {"topology": {"kind": "star", "hosts": 5}},
     "unfinished": PLAIN
@@ -330,3 +336,14 @@ def test_a_long_table_scrolls(opened: Callable[..., Any]) -> None:
     shown.page.locator(".wide").get_by_role("button", name="table").first.click()
     assert shown("document.querySelector('.wide .scroll').clientHeight") < 600
     assert shown("document.querySelectorAll('.wide td').length") > 1000
+
+
+def test_cables_between_the_same_nodes_have_their_own_series(opened: Callable[..., Any]) -> None:
+    shown = opened("cables")
+    rows = "[...document.querySelectorAll('.network ~ .facts tr')].map((row) => row.textContent)"
+    by_run = shown(rows)
+    assert any("(cable " in row for row in by_run)
+    assert shown("document.querySelectorAll('.network line').length") == 4
+    shown("shown.choose({ time: [0, shown.head.runs[0].simulated] })")
+    assert shown("document.body.textContent.includes('utilisation from 0')")
+    assert shown(rows) == by_run

@@ -1,5 +1,6 @@
 """Network as blocks of a page: its nodes, and counters of its links in all and over time."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,7 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
         return {}, {}
     bin_s = result.summary["record"]["bin_ps"] / 1e12
     names = [link["name"] for link in result.summary["links"]]
-    place = pl.col("link").replace_strict(names, list(range(len(names))), return_dtype=pl.Int64)
-    table = table.with_columns(place)
+    table = table.with_columns(_numbers(table, result.summary["links"]))
     whole = result.summary["simulated_s"] / bin_s
     bins = max(int(np.ceil(whole)), int(table.select(pl.col("bin").max()).item()) + 1)
     most_bins = max(MOST_CELLS // len(names), LEAST_BINS)
@@ -109,6 +109,34 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
         if not capacities.is_empty():
             blocks[f"capacity-{name}{prefix}"] = columns.pack(capacities)
     return widths, blocks
+
+
+def _numbers(table: pl.DataFrame, links: Sequence[dict[str, Any]]) -> pl.Series:
+    """Return the number of each row's link, as the column `link`.
+
+    Cables between the same nodes have one name. Rows are in order of links and bins, so each begins
+    where the name changes or the bin does not increase; an idle one has no rows.
+    """
+    cables: dict[str, list[int]] = {}
+    for number, link in enumerate(links):
+        cables.setdefault(link["name"], []).append(number)
+    if len(cables) == len(links):
+        first = {name: numbers[0] for name, numbers in cables.items()}
+        return table["link"].replace_strict(first, return_dtype=pl.Int64)
+    begins = (pl.col("link") != pl.col("link").shift()) | (pl.col("bin") <= pl.col("bin").shift())
+    table = table.with_columns(piece=begins.fill_null(value=False).cum_sum())
+    pieces = table.group_by("piece", maintain_order=True).agg(
+        pl.col("link").first(), pl.col("bytes").sum(), pl.len()
+    )
+    numbers = []
+    for piece in pieces.to_dicts():
+        rest = cables[piece["link"]]
+        same = (number for number in rest if links[number]["bytes"] == piece["bytes"])
+        number = next(same, rest[0])
+        if len(rest) > 1:
+            rest.remove(number)
+        numbers += [number] * piece["len"]
+    return pl.Series("link", numbers, dtype=pl.Int64)
 
 
 def _merged(table: pl.DataFrame, factor: int, whole: float) -> pl.DataFrame:

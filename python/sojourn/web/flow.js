@@ -205,8 +205,13 @@ function addBar(parent, head, table, index, flow, prefix) {
  * @param {any[]} recordings
  */
 function addPaths(parent, head, recordings) {
+  // The path does not tell cables between the same nodes apart.
   const links = (/** @type {string[]} */ names) =>
-    names.map((name) => nameButton(name, () => choose({ link: name })));
+    names.map((name) =>
+      !linkNames.size || linkNames.has(name)
+        ? nameButton(name, () => choose({ link: name }))
+        : element("span", { class: "soft" }, `one of the cables ${name}`),
+    );
   const entries = recordings.map((recording) => recording?.entry).filter((entry) => entry?.forward.length);
   const paths = entries.map((entry) => [entry.forward, entry.reverse].join());
   const areSame = paths.every((path) => path === paths[0]);

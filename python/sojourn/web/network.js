@@ -3,6 +3,7 @@
 /**
  * @typedef {object} Links
  * @property {string[]} names
+ * @property {number[]} cable of those between the same nodes, from 1
  * @property {Float64Array} from number of a node
  * @property {Float64Array} to
  * @property {Float64Array} rate in bits per second
@@ -27,16 +28,29 @@ const RAMPS = {
 /** Colours of less, of equal and of more, in differences. */
 const DIFFERENCES = { light: ["#0072b2", "#e4e8ec", "#d55e00"], dark: ["#5aaef0", "#343a43", "#f5803a"] };
 
+/** Names of links that can be chosen. @type {Set<string>} */
+const linkNames = new Set();
+
 /**
- * Returns the links of a run with their names.
+ * Returns the links of a run with their names; cables between the same nodes are numbered.
  * @param {any} network nodes
  * @param {Table} table
  * @returns {Links}
  */
 function linksOf(network, table) {
   const { from, to, rate_bps: rates } = table.columns;
-  const names = Array.from(from, (node, link) => `${network.names[node]}->${network.names[to[link]]}`);
-  return { names, from, to, rate: rates };
+  const plain = Array.from(from, (node, link) => `${network.names[node]}->${network.names[to[link]]}`);
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  const cable = plain.map((name) => {
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    return /** @type {number} */ (counts.get(name));
+  });
+  const names = plain.map((name, link) =>
+    (counts.get(name) ?? 1) > 1 ? `${name} (cable ${cable[link]})` : name,
+  );
+  names.forEach((name) => linkNames.add(name));
+  return { names, cable, from, to, rate: rates };
 }
 
 /**

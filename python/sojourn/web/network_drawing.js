@@ -48,12 +48,18 @@ function drawNetwork(network, links, { tip, open, order }) {
       .sort((one, two) => x[one] - x[two]),
   );
   const hosts = new Map();
+  /** @type {Map<number, {up: number[], down: number[]}>} */
   const access = new Map();
+  const accessOf = (/** @type {number} */ node) => {
+    const own = access.get(node) ?? { up: [], down: [] };
+    access.set(node, own);
+    return own;
+  };
   links.names.forEach((_, link) => {
     const [from, to] = [links.from[link], links.to[link]];
-    if (!isSwitch[from]) access.set(from, { ...access.get(from), up: link });
-    if (!isSwitch[to]) access.set(to, { ...access.get(to), down: link });
-    if (!isSwitch[from] && isSwitch[to]) hosts.set(to, [...(hosts.get(to) ?? []), from]);
+    if (!isSwitch[from]) accessOf(from).up.push(link);
+    if (!isSwitch[to]) accessOf(to).down.push(link);
+    if (!isSwitch[from] && isSwitch[to]) hosts.set(to, [...new Set([...(hosts.get(to) ?? []), from])]);
   });
   const place = hasLines ? placeInTiers(tiers, hosts) : placeInPods(tiers, hosts, links, isSwitch);
   root.setAttribute("viewBox", `0 0 ${WIDTH} ${place.height}`);
@@ -68,8 +74,11 @@ function drawNetwork(network, links, { tip, open, order }) {
     for (const link of between) {
       const [one, two] = [place.at.get(links.from[link]), place.at.get(links.to[link])];
       const length = Math.hypot(two.x - one.x, two.y - one.y) || 1;
-      // The two directions lie beside each other.
-      const [across, down] = [((one.y - two.y) / length) * 2.2, ((two.x - one.x) / length) * 2.2];
+      // The two directions lie beside each other, and further cables beside these.
+      const rank = links.cable[link];
+      const isBack = links.from[link] > links.to[link];
+      const aside = 2.2 + 9 * Math.floor(rank / 2) * (rank % 2 === Number(isBack) ? 1 : -1);
+      const [across, down] = [((one.y - two.y) / length) * aside, ((two.x - one.x) / length) * aside];
       add(
         svg("line", {
           x1: one.x + across,
@@ -91,10 +100,9 @@ function drawNetwork(network, links, { tip, open, order }) {
     add(svg("polygon", { points: `${left},${top} ${right},${top} ${left},${bottom}` }), up);
     add(svg("polygon", { points: `${right},${top} ${right},${bottom} ${left},${bottom}` }), down);
   };
-  for (const node of access.keys()) {
-    const { up, down } = access.get(node);
+  for (const [node, { up, down }] of access) {
     const corner = place.at.get(node);
-    if (corner) cell(corner, place.side, up === undefined ? [] : [up], down === undefined ? [] : [down]);
+    if (corner) cell(corner, place.side, up, down);
   }
   for (const [level, tier] of tiers.entries()) {
     for (const node of tier) {
