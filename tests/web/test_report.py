@@ -229,6 +229,10 @@ def test_all_figures_are_drawn_before_printing(report: Path, open_page: OpenPage
     page("dispatchEvent(new Event('beforeprint'))")
     page.wait_until(f"document.querySelectorAll('.figure canvas').length === {COPIES}")
     assert page("document.documentElement.dataset.theme") == "light"
+    assert page(
+        "[...document.querySelectorAll('.panel')].every((panel) =>"
+        " panel.querySelector('canvas').clientWidth <= panel.clientWidth)"
+    )
 
 
 def test_without_scripts_there_are_headings_claims_and_files(report: Path, browser: Any) -> None:

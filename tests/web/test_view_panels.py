@@ -340,10 +340,33 @@ def test_a_long_table_scrolls(opened: Callable[..., Any]) -> None:
 
 def test_cables_between_the_same_nodes_have_their_own_series(opened: Callable[..., Any]) -> None:
     shown = opened("cables")
-    rows = "[...document.querySelectorAll('.network ~ .facts tr')].map((row) => row.textContent)"
+    rows = """[...document.querySelectorAll('.network ~ .facts tr')]
+      .map(({ cells: [name, used] }) => `${name.textContent} ${used.textContent}`)"""
     by_run = shown(rows)
     assert any("(cable " in row for row in by_run)
     assert shown("document.querySelectorAll('.network line').length") == 4
     shown("shown.choose({ time: [0, shown.head.runs[0].simulated] })")
     assert shown("document.body.textContent.includes('utilisation from 0')")
     assert shown(rows) == by_run
+
+
+def test_plots_are_laid_out_for_the_width_of_paper(opened: Callable[..., Any]) -> None:
+    shown = opened("plain")
+    plots_of(shown, shown("shown.chosen.flow"))
+    widths = "[...document.querySelectorAll('.uplot canvas')].map((one) => one.clientWidth)"
+    before = shown(widths)
+    shown("dispatchEvent(new Event('beforeprint'))")
+    shown.page.emulate_media(media="print")
+    shown.page.set_viewport_size({"width": 718, "height": 1050})
+    shown.wait_until(f"Math.max(...{widths}) <= 700")
+    assert shown(
+        "[...document.querySelectorAll('.frame')].every((frame) =>"
+        " frame.querySelector('canvas').clientWidth === frame.clientWidth)"
+    )
+    assert shown("document.documentElement.scrollWidth") <= 718
+    colours = "getComputedStyle(document.querySelector('.track')).printColorAdjust"
+    assert shown(colours) == "exact"
+    shown.page.set_viewport_size({"width": 1280, "height": 900})
+    shown.page.emulate_media(media="screen")
+    shown("dispatchEvent(new Event('afterprint'))")
+    shown.wait_until(f"JSON.stringify({widths}) === '{before}'.replaceAll(' ', '')")

@@ -41,6 +41,8 @@ const REACH = 24;
 const DISTRIBUTIONS = { linear: 1, log: 3, symlog: 4 };
 /** @type {Map<string, Set<Frame>>} */
 const frameGroups = new Map();
+/** @type {Set<Frame>} all frames of the page */
+const allFrames = new Set();
 /** @type {Frame | null} the frame whose tip is shown */
 let tipOwner = null;
 
@@ -79,7 +81,8 @@ class Frame {
       const group = frameGroups.get(options.together) ?? new Set();
       frameGroups.set(options.together, group.add(this));
     }
-    this.observer = new ResizeObserver(() => this.#resize());
+    this.observer = new ResizeObserver(() => this.resize());
+    allFrames.add(this);
     this.observer.observe(this.plot);
     this.draw = this.draw.bind(this);
     themeListeners.add(this.draw);
@@ -93,6 +96,7 @@ class Frame {
   /** Removes the frame from the page. */
   remove() {
     this.observer.disconnect();
+    allFrames.delete(this);
     themeListeners.delete(this.draw);
     frameGroups.get(this.options.together ?? "")?.delete(this);
     this.hideTip();
@@ -520,7 +524,8 @@ class Frame {
     this.hideTip();
   }
 
-  #resize() {
+  /** Fits the plot to the width of its place. */
+  resize() {
     const width = this.plot.clientWidth;
     if (width > 0 && width !== this.chart.width) {
       this.hideTip();
@@ -568,6 +573,19 @@ class Frame {
     return side === "x" ? (this.plot.clientWidth - 60) / 55 : (this.options.height - 40) / 24;
   }
 }
+
+/**
+ * Lays the page out for paper, or for the window again: plots do not follow the width of a sheet by
+ * themselves. `printed` in base.css has the width.
+ * @param {boolean} isPrinted
+ */
+function layOut(isPrinted) {
+  document.documentElement.classList.toggle("printed", isPrinted);
+  allFrames.forEach((frame) => frame.resize());
+}
+
+addEventListener("beforeprint", () => layOut(true));
+addEventListener("afterprint", () => layOut(false));
 
 /**
  * Shows a tip near a position of the window, inside of it.

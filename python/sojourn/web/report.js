@@ -248,4 +248,8 @@ setTimeout(async () => {
     if (hasBlock(`${id}.drawn`)) await readPicture(id);
   }
 }, 500);
-addEventListener("beforeprint", () => [...undrawn.keys()].forEach(drawNow));
+addEventListener("beforeprint", () => {
+  [...undrawn.keys()].forEach(drawNow);
+  // The first panel of a figure was alone when it was drawn, and wider.
+  layOut(true);
+});
