@@ -11,6 +11,7 @@ from sojourn.analysis.breakdown import LABELS, TOTAL
 from sojourn.analysis.durations import DURATION, LATENCY_MEAN
 from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
 from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT, TIMES
+from sojourn.base.units import format_time
 from sojourn.runs.results import Run
 from sojourn.show.intervals import flows_of_size
 from sojourn.show.table import Table
@@ -20,6 +21,9 @@ MAX_UNFINISHED = 0.01
 
 THINGS = {DURATION: "jobs", LATENCY_MEAN: "calls"}
 """Things that a ratio of times is about, if not flows."""
+
+LARGEST_SHARE = 1.5
+"""Part of a difference above which it is stated as a time, not as a share: others offset it."""
 
 LEAST_CHANGE = 0.02
 """Relative change of a mean below which a sentence names no part of it."""
@@ -69,13 +73,15 @@ def tables(table: pl.DataFrame) -> list[Table]:
     return output
 
 
-def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None) -> list[str]:
+def sentences(
+    table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None, time: str = "time"
+) -> list[str]:
     """Return a sentence for each scheme and each combination of the other variations.
 
     Sentences about jobs and calls come first. Those about all flows, by size, precede those about
     each class, and those about completion times precede those about the throughput of long-lived
-    flows. With `differences` of FCT
-    breakdowns, a sentence names the largest part of a difference.
+    flows. With `differences` of FCT breakdowns, a sentence names the largest part of a difference.
+    Ratios are of mean FCTs, which `time` names.
     """
     if table.is_empty():
         return []
@@ -91,7 +97,7 @@ def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = N
     ]
     times = table.filter(pl.col("metric").is_in(TIMES), pl.col("value").is_not_nan())
     lines = [_time_sentence(row, by, labels) for row in times.to_dicts()]
-    lines += [_sentence(group.to_dicts(), by, labels, parts) for group in groups]
+    lines += [_sentence(group.to_dicts(), by, labels, parts, time) for group in groups]
     throughputs = table.filter(pl.col("metric") == THROUGHPUT, pl.col("value").is_not_nan())
     # A single class is all flows.
     if throughputs["class"].n_unique() == long_lived.SINGLE_CLASS:
@@ -120,13 +126,18 @@ class Parts:
         return tuple(str(row.get(name, ALL.name)) for name in self.labels)
 
     def largest(self, row: dict[str, Any]) -> str:
-        """Name the largest part of a difference; empty if it is small or not significant."""
+        """Name the largest part of a difference; empty if it is small or not significant.
+
+        Without an interval, or if parts offset each other, the two largest are stated as times.
+        """
         values = dict(self.values.get(self._key(row), {}))
         total = values.pop(TOTAL, 0.0)
         is_small = abs(row["value"] - 1) < LEAST_CHANGE
         if total == 0 or is_small or row["low"] <= 1 <= row["high"]:
             return ""
         shares = {name: value / total for name, value in values.items()}
+        if math.isnan(row["low"]) or max(shares.values()) > LARGEST_SHARE:
+            return _changes(values)
         most, least = (choose(shares, key=lambda name: shares[name]) for choose in (max, min))
         change = "reduction" if total < 0 else "increase"
         offset = f"{-100 * shares[least]:.0f} % {LABELS[least]}"
@@ -134,10 +145,22 @@ class Parts:
         return f", and {100 * shares[most]:.0f} % of the {change} is {LABELS[most]}{offset}"
 
 
-def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts) -> str:
+def _changes(values: dict[str, float]) -> str:
+    """Return the two parts of a difference that changed most, as times."""
+    largest = sorted(filter(values.get, values), key=lambda name: -abs(values[name]))[:2]
+    texts = [
+        f"{LABELS[name]} {'adds' if values[name] > 0 else 'saves'} {format_time(abs(values[name]))}"
+        for name in largest
+    ]
+    return f": {', '.join(texts)}"
+
+
+def _sentence(
+    rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts, time: str
+) -> str:
     first = rows[0]
     sized = [row for row in rows if row["size"] != ALL.name]
-    of_baseline = f" of {scheme_name(by, first['against'])}'s time"
+    of_baseline = f" of {scheme_name(by, first['against'])}'s {time}"
     clauses: list[str] = []
     for row in sized or rows[:1]:
         if math.isnan(row["value"]):

@@ -52,34 +52,40 @@ NEAR = "near the ideal FCT"
 """Words on flows with a slowdown below `NEAR_IDEAL`, in place of a cause."""
 
 
-def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+def sentences(
+    runs: Sequence[Run], labels: Sequence[str], buckets: Sequence[metrics.Bucket] | None = None
+) -> list[str]:
     """Return for each scheme, size and class the mean slowdown and its largest part above 1.
 
-    A mean slowdown below `NEAR_IDEAL` has no largest part.
+    A mean slowdown below `NEAR_IDEAL` has no largest part. The default `buckets` are those of
+    `metrics.sizes_and_classes`.
     """
-    table = breakdown.by_size(runs, excess=True, slowdowns=True)
+    chosen = buckets or metrics.sizes_and_classes(run.result for run in runs)
+    table = breakdown.by_size(runs, chosen, excess=True, slowdowns=True)
     if table.is_empty():
         return []
     columns = [name for name in GROUP_COLUMNS if name in table.columns]
-    buckets = {
-        tuple(bucket.where[name] for name in columns): bucket
-        for bucket in metrics.sizes_and_classes(run.result for run in runs)
-    }
+    by_names = {tuple(bucket.where[name] for name in columns): bucket for bucket in chosen}
     lines = []
     for group in table.partition_by([*labels, *columns], maintain_order=True):
         values = dict(zip(group["metric"], group["value"], strict=True))
-        bucket = buckets[tuple(group[name][0] for name in columns)]
+        bucket = by_names[tuple(group[name][0] for name in columns)]
         if bucket == metrics.ALL:
             continue
         case = {label: str(group[label][0]) for label in labels}
         same = [run for run in runs if all(str(run.labels[k]) == v for k, v in case.items())]
         scheme = ", ".join(case.values())
         prefix = f"{scheme}: " if scheme else ""
-        flows = f"flows of class {bucket.name}" if bucket.of_class else flows_of_size(bucket.name)
+        flows = flows_of(bucket)
         slowdown = format_ratio(values[TOTAL])
         cause = _main_cause(values, same, bucket)
         lines.append(f"{prefix}{flows} have a mean slowdown of {slowdown}{cause}")
     return lines
+
+
+def flows_of(bucket: metrics.Bucket) -> str:
+    """Return the flows of a size or a class in words."""
+    return f"flows of class {bucket.name}" if bucket.of_class else flows_of_size(bucket.name)
 
 
 def unfinished_lines(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:

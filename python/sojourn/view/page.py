@@ -6,14 +6,19 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.analysis import breakdown, paired
+from sojourn.analysis import breakdown
 from sojourn.base import files
 from sojourn.base.units import format_count, format_time, parse_size
-from sojourn.compare import paired_tables
-from sojourn.explain import tables
 from sojourn.runs.results import Run
 from sojourn.scenario.reading import kind_of
-from sojourn.view import flow_blocks, loading, network_blocks, pair_blocks, recorded_blocks
+from sojourn.view import (
+    answer,
+    flow_blocks,
+    loading,
+    network_blocks,
+    pair_blocks,
+    recorded_blocks,
+)
 from sojourn.view.flow_blocks import SCHEME
 from sojourn.web import columns, sheet
 
@@ -70,7 +75,7 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
     head = {
         "title": title,
         "source": source,
-        "sentence": _sentence(runs),
+        "sentence": answer.sentence(runs, source),
         "parts": flow_blocks.parts(),
         "shareSteps": flow_blocks.SHARE_STEPS,
         "runs": heads,
@@ -145,22 +150,6 @@ def _run(run: Run) -> dict[str, Any]:
         "simulated": result.summary["simulated_s"],
         "inProgress": network_blocks.in_progress(run),
     }
-
-
-def _sentence(runs: Sequence[Run]) -> str:
-    """Return the answer of the page in one sentence; empty if no flow has finished."""
-    if not all(breakdown.are_kept(run.result) for run in runs):
-        return ""
-    if len(runs) == 1:
-        lines = tables.sentences(runs, [])
-        return _capital(f"{lines[0]}.") if lines else ""
-    ratios = paired.ratios(runs, by=SCHEME)
-    lines = paired_tables.sentences(ratios, SCHEME, breakdown.differences(runs, SCHEME))
-    return _capital(f"{lines[0]}.") if lines else ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _counts(run: Run) -> list[str]:

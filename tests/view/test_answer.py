@@ -1,0 +1,63 @@
+"""Answers of pages: which flows they are on, and what they state without a breakdown."""
+
+from typing import Any
+
+import pytest
+
+from sojourn.runs.results import Result, Run
+from sojourn.runs.runner import run_many
+from sojourn.view import answer
+
+STAR = {"kind": "star", "hosts": 5, "rate": "10 Gbps"}
+FLOWS = [{"source": source, "target": 4, "size": "1 MB"} for source in range(3)]
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "one": {
+        "account": True,
+        "transport": "dctcp",
+        "topology": STAR,
+        "workload": {
+            "kind": "flows",
+            "flows": [{"source": 3, "target": 4, "size": "10 KB"}, *FLOWS],
+        },
+    }
+}
+SCENARIOS["plain"] = SCENARIOS["one"] | {"account": False}
+SCENARIOS["other"] = SCENARIOS["one"] | {"transport": "timely"}
+SCENARIOS["ring"] = SCENARIOS["one"] | {
+    "workload": {"kind": "collective", "algorithm": {"kind": "ring"}, "ranks": 4, "size": "1 MB"},
+}
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    return dict(zip(SCENARIOS, run_many(list(SCENARIOS.values())), strict=True))
+
+
+def of(results: dict[str, Result], *names: str, source: str = "a.toml b.toml") -> str:
+    return answer.sentence([Run({"scheme": name}, results[name]) for name in names], source)
+
+
+def test_the_answer_is_on_the_group_with_most_flows(results: dict[str, Result]) -> None:
+    start = "3 flows of 100 KB to 10 MB, of 4 in all, have a mean slowdown of "
+    assert of(results, "one").startswith(start)
+    assert "% of the excess is" in of(results, "one")
+    assert of(results, "plain").startswith(start)
+    assert "its cause needs `account = true`" in of(results, "plain")
+
+
+def test_a_collective_operation_has_its_duration_over_the_bound(
+    results: dict[str, Result],
+) -> None:
+    first, second, *_ = of(results, "ring").split("; ")
+    assert first.endswith("of its bound")
+    assert "have a mean slowdown of" in second
+
+
+def test_the_ratio_of_two_runs_names_the_mean_fct_and_the_command(
+    results: dict[str, Result],
+) -> None:
+    text = of(results, "one", "other")
+    assert "of one's mean FCT" in text
+    assert text.endswith("; `sojourn compare SCENARIO --seeds 5` gives intervals.")
+    text = of(results, "one", "other", source="a.toml --vary transport=dctcp,timely")
+    assert "`sojourn compare a.toml --vary transport=dctcp,timely --seeds 5`" in text
