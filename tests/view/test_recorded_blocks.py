@@ -104,6 +104,19 @@ def test_merged_series_have_the_counters_of_the_links(result: Result) -> None:
     assert set(blocks) == {f"{name}0" for name in widths}
 
 
+def test_a_bin_of_a_full_link_has_several_packets() -> None:
+    short = {
+        "transport": "dctcp",
+        "topology": {"kind": "star", "hosts": 2, "rate": "1 Gbps"},
+        "workload": {"kind": "flows", "flows": [{"source": 0, "target": 1, "size": "600 KB"}]},
+    }
+    (result,) = run_many([loading.with_recordings(short, [])])
+    packet_s = 1500 * 8 / 1e9
+    assert result.summary["record"]["bin_ps"] / 1e12 < 9 * packet_s
+    widths, _ = network_blocks.series(result, "0", network_blocks.MOST_BYTES)
+    assert min(widths.values()) > 9 * packet_s
+
+
 def test_the_last_bin_ends_with_the_run() -> None:
     table = pl.DataFrame({"link": [0, 0], "bin": [6, 7], "queue_mean_bytes": [100, 100]})
     others = [pl.lit(0).alias(name) for name in (*network_blocks.SUMS, "queue_max_bytes")]

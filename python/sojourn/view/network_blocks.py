@@ -1,5 +1,6 @@
 """Network as blocks of a page: its nodes, and counters of its links in all and over time."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import metrics
+from sojourn.base.units import parse_size
 from sojourn.runs.links import carried_bits
 from sojourn.runs.results import Result, Run
 from sojourn.show.network_layout import layout
@@ -15,7 +17,8 @@ from sojourn.web import columns
 MOST_CELLS = 120_000
 """Links times bins of the series of all links."""
 
-LEAST_BINS = 40
+LEAST_BINS, LEAST_PACKETS = 40, 10
+"""Fewest bins of a shortened series, and fewest full packets in a bin of a full link."""
 
 BUSIEST, FINE_BINS = 64, 400
 """Links whose series have more bins, if not all links can, and the number of these bins."""
@@ -89,14 +92,15 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
     whole = result.summary["simulated_s"] / bin_s
     bins = max(int(np.ceil(whole)), int(table.select(pl.col("bin").max()).item()) + 1)
     most_bins = max(MOST_CELLS // len(names), LEAST_BINS)
-    factor = -(-bins // most_bins)
+    least = _least_factor(result, bin_s, bins)
+    factor = max(-(-bins // most_bins), least)
     while True:
         coarse = columns.pack(_merged(table, factor, whole))
         if len(coarse) <= most_bytes or bins / (2 * factor) < LEAST_BINS:
             break
         factor *= 2
     factors, blocks = {"series": factor}, {f"series{prefix}": coarse}
-    fine = -(-bins // FINE_BINS)
+    fine = max(-(-bins // FINE_BINS), least)
     if fine < factor:
         totals = table.group_by("link").agg(pl.col("bytes").sum())
         busiest = totals.sort("bytes", "link", descending=[True, False]).head(BUSIEST)
@@ -109,6 +113,21 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
         if not capacities.is_empty():
             blocks[f"capacity-{name}{prefix}"] = columns.pack(capacities)
     return widths, blocks
+
+
+def _least_factor(result: Result, bin_s: float, bins: int) -> int:
+    """Return how many bins are joined so that a full one has `LEAST_PACKETS` full packets.
+
+    In a bin of few packets the utilisation of a full link is anything between 0 and 100 %. The
+    slowest link that sent anything counts; at least half of `LEAST_BINS` remain.
+    """
+    links = result.summary["links"]
+    rates = [link["rate_bps"] for link in links if link["bytes"] and link["rate_bps"]]
+    packet = result.summary["scenario"].get("packet")
+    if not rates or not packet:
+        return 1
+    wanted: float = LEAST_PACKETS * 8 * parse_size(packet["payload"]) / min(rates)
+    return max(min(math.ceil(wanted / bin_s), 2 * bins // LEAST_BINS), 1)
 
 
 def _numbers(table: pl.DataFrame, links: Sequence[dict[str, Any]]) -> pl.Series:

@@ -185,7 +185,8 @@ function linkSeries(run, name) {
   for (let row = 0; row < table.rows; row += 1) {
     if (rows.link[row] !== link) continue;
     const bin = rows.bin[row];
-    line.utilisation[bin] = utilisationOf(source, run.links, link, rows.bytes[row], bin);
+    // A packet counts in the bin in which it begins.
+    line.utilisation[bin] = Math.min(utilisationOf(source, run.links, link, rows.bytes[row], bin), 1);
     line.queue[bin] = rows.queue_mean_bytes[row];
     line.longest[bin] = rows.queue_max_bytes[row];
     line.marks[bin] = rows.marks[row];
