@@ -370,3 +370,27 @@ def test_plots_are_laid_out_for_the_width_of_paper(opened: Callable[..., Any]) -
     shown.page.emulate_media(media="screen")
     shown("dispatchEvent(new Event('afterprint'))")
     shown.wait_until(f"JSON.stringify({widths}) === '{before}'.replaceAll(' ', '')")
+
+
+def test_every_plot_over_time_has_a_table_of_its_marks(opened: Callable[..., Any]) -> None:
+    shown = opened("plain")
+    card = shown.page.get_by_label("Over time", exact=True)
+    frames = card.locator(".frame")
+    assert card.get_by_role("button", name="table").count() == frames.count()
+    card.get_by_role("button", name="table").nth(1).click()
+    rows = frames.nth(1).locator("tbody tr")
+    assert 40 < rows.count() <= 200
+    assert rows.nth(0).inner_text().split("\t")[1].startswith("utilisation ")
+    flows = shown.page.get_by_label("Flows", exact=True)
+    flows.get_by_role("button", name="table").click()
+    assert flows.locator("tbody tr").count() == 60
+    assert "flow " in flows.locator("tbody tr").first.inner_text()
+
+
+def test_the_slowest_flows_of_a_selection_are_named_so(opened: Callable[..., Any]) -> None:
+    shown = opened("unfinished")
+    main = shown.page.locator("main")
+    assert "All flows, unfinished ones with lower bounds" in main.inner_text()
+    assert "Slowest flows in the selection" not in main.inner_text()
+    shown("shown.choose({ box: { x: [1, 1e9] } })")
+    assert "Slowest flows in the selection" in main.inner_text()

@@ -24,6 +24,13 @@ def sentence(runs: Sequence[Run], source: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
+def grouped(number: int) -> str:
+    """Return a whole number as the page's scripts write it, with narrow spaces."""
+    return (
+        f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if number >= 10_000 else str(number)
+    )
+
+
 def _of_one(run: Run) -> str:
     """Return duration of the slowest job, mean slowdown and main cause of the largest group."""
     result = run.result
@@ -40,9 +47,9 @@ def _of_one(run: Run) -> str:
         line = f"{flows} have a mean slowdown of {format_ratio(slowdown)}; {_missing(result)}"
     if count == 1:
         line = line.replace("flows", "flow", 1).replace(" have", " has", 1)
-    in_all = "" if count == total else f", of {total:,} in all,"
+    in_all = "" if count == total else f", of {grouped(total)} in all,"
     subject, verb, rest = line.partition(" has" if count == 1 else " have")
-    return "; ".join([*_job(result), f"{count:,} {subject}{in_all}{verb}{rest}"])
+    return "; ".join([*_job(result), f"{grouped(count)} {subject}{in_all}{verb}{rest}"])
 
 
 def _largest_group(result: Result) -> tuple[metrics.Bucket, float] | None:

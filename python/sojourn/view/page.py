@@ -1,5 +1,6 @@
 """Page of one run or two as one HTML file."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import polars as pl
 
 from sojourn.analysis import breakdown
 from sojourn.base import files
-from sojourn.base.units import format_count, format_time, parse_size
+from sojourn.base.units import format_time, parse_size
 from sojourn.runs.results import Run
 from sojourn.scenario.reading import kind_of
 from sojourn.view import (
@@ -152,6 +153,12 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
+def _rounded(found: re.Match[str]) -> str:
+    """Return a number of the text of a load with four digits."""
+    value = float(f"{float(found[0]):.4g}")
+    return answer.grouped(round(value)) if value >= 1000 else f"{value:g}"
+
+
 def _counts(run: Run) -> list[str]:
     """Return what a run consists of, in short texts."""
     summary = run.result.summary
@@ -170,11 +177,11 @@ def _counts(run: Run) -> list[str]:
     }
     always = ("flows", "unfinished", "drops", "retransmits")
     shown = [
-        f"{format_count(counts[name])} {word}"
+        f"{answer.grouped(counts[name])} {word}"
         for name, word in words.items()
         if name in counts and (counts[name] or name in always)
     ]
-    load = str(summary.get("load") or "")
+    load = re.sub(r"\d+\.?\d*(?= \w+/s)", _rounded, str(summary.get("load") or ""))
     return [
         *shown,
         f"{format_time(summary['simulated_s'])} simulated",

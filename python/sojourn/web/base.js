@@ -357,18 +357,20 @@ function tableOf({ head, rows }, caption) {
 
 /**
  * Adds a button that shows a table and hides it again.
- * @param {HTMLElement} parent
+ * @param {HTMLElement} parent of the button
+ * @param {HTMLElement} below receives the table at its end
  * @param {string} caption
  * @param {() => Cells} cells makes the table when the button is pressed
  */
-function tableButton(parent, caption, cells) {
+function tableButton(parent, below, caption, cells) {
   const place = element("div", { hidden: true });
-  const button = element("button", { class: "plain", "aria-expanded": "false", onclick: () => {
+  const button = element("button", { class: "plain", "aria-expanded": "false", title: caption, onclick: () => {
     place.hidden = !place.hidden;
     button.setAttribute("aria-expanded", String(!place.hidden));
     place.replaceChildren(...(place.hidden ? [] : [tableOf(cells(), caption)]));
   } }, "table");
-  parent.append(button, place);
+  parent.append(" ", button);
+  below.append(place);
 }
 
 /**

@@ -71,7 +71,9 @@ function addBreakdown(parent, head, run, cloud, table) {
         return barRow(head, group, isOwn ? own : common, isOwn);
       }),
     );
+    const hasBounds = all.some((group) => group.atLeast.length);
     sizes.replaceChildren(
+      ...(hasBounds ? [element("p", { class: "soft" }, "All flows, unfinished ones with lower bounds (≥):")] : []),
       tableOf(
         {
           head: ["size", "flows", ...Object.values(STATISTICS)],
@@ -95,6 +97,7 @@ function addBreakdown(parent, head, run, cloud, table) {
     const key = (/** @type {number} */ row) =>
       order === "slowdown" ? fct[row] / ideal[row] : fct[row] - ideal[row];
     const rows = largest(rowsInBox(cloud, chosen.box), key, SLOWEST);
+    heading.textContent = chosen.box ? "Slowest flows in the selection" : "Slowest flows";
     slowest.replaceChildren(
       flowTable(
         ["size", "FCT", "slowdown", ...(run.hasBreakdown ? ["main cause"] : [])],

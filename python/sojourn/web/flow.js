@@ -117,9 +117,15 @@ function factsOf(head, tables, recordings, flow) {
 }
 
 /** @param {any} fact size and hosts of a flow */
-const flowOf = (fact) =>
-  `${fact.outcome === "long_lived" ? "long-lived" : bytes(fact.size_bytes)}, ` +
-  `host ${fact.source} → host ${fact.target}`;
+function flowOf(fact) {
+  const size = fact.outcome === "long_lived" ? "long-lived" : bytes(fact.size_bytes);
+  const numbers = `host ${fact.source} → host ${fact.target}`;
+  // The path names the hosts, with other numbers if each side counts its own.
+  const [source] = (fact.forward?.[0] ?? "").split("->");
+  const [, target] = (fact.forward?.at(-1) ?? "").split("->");
+  const areSame = source === `host${fact.source}` && target === `host${fact.target}`;
+  return `${size}, ${numbers}${!target || areSame ? "" : ` (${source} → ${target})`}`;
+}
 
 /** @param {any} fact FCT of a flow, or what is known of it */
 function timeOf(fact) {

@@ -229,6 +229,7 @@ function addFlows(parent, head, cloud, colours, medians) {
     x: { name: "flow size", scale: "log", range: /** @type {[number, number]} */ (sizes), format: bytes },
     y: { name: cloud.up.name, scale: "log", range: cloud.up.range },
     height: innerWidth < 640 ? 300 : 460,
+    table: "marks",
     layers: () => {
       const open = rowsOf.get(chosen.flow ?? -1) ?? [];
       return [

@@ -29,7 +29,7 @@
  * @property {(box: Box | null) => void} [select] receives a dragged box; without it, dragging zooms
  * @property {(index: number) => void} [open] receives the mark of a click, or of Enter
  * @property {(box: Box) => void} [moved] is called after each change of the range
- * @property {() => Cells} [table]
+ * @property {(() => Cells) | "marks"} [table] `marks`: the marks that are shown, from left to right
  * @property {Record<string, () => void>} [keys] further keys
  * @property {boolean} [hasAxisBelow] false: without ticks and name of the horizontal axis
  */
@@ -37,6 +37,8 @@
 /** Least length of a drag, and greatest distance of a mark from the pointer, in CSS pixels. */
 const SMALLEST_DRAG = 4;
 const REACH = 24;
+/** Most rows of a table of marks. */
+const MOST_MARKS = 200;
 /** Numbers of scales in uPlot. */
 const DISTRIBUTIONS = { linear: 1, log: 3, symlog: 4 };
 /** @type {Map<string, Set<Frame>>} */
@@ -66,15 +68,18 @@ class Frame {
       class: "plot", tabindex: 0, role: "application", "aria-label": options.label,
     });
     this.ring = element("div", { class: "ring", hidden: true });
-    this.root = element("figure", { class: "frame" },
-      element("div", { class: "up" }, options.y.name), this.plot);
+    const up = element("div", { class: "up" }, options.y.name);
+    this.root = element("figure", { class: "frame" }, up, this.plot);
     if (options.hasAxisBelow !== false) {
       this.root.append(element("div", { class: "across" }, options.x.name));
     }
     parent.append(this.root);
     this.chart = new uPlot(this.#chartOptions(), [[0, 1], [0, 1]], this.plot);
     this.chart.over.append(this.ring);
-    if (options.table) tableButton(this.root, options.label, options.table);
+    const { table } = options;
+    if (table) {
+      tableButton(up, this.root, options.label, table === "marks" ? () => this.#markCells() : table);
+    }
     this.#listen();
 
     if (options.together) {
@@ -466,6 +471,21 @@ class Frame {
     this.orders[side] ??= Uint32Array.from(values, (_, index) => index)
       .sort((one, two) => values[one] - values[two] || one - two);
     return this.orders[side];
+  }
+
+  /** @returns {Cells} the shown marks from left to right; of many, some at even distances */
+  #markCells() {
+    const { marks, x } = this.options;
+    if (!marks) return { head: [x.name], rows: [] };
+    const all = [...this.#order("x")].filter((index) =>
+      marks.isShown?.(index) !== false && contains(this.range.x, marks.x[index]));
+    const every = Math.ceil(all.length / MOST_MARKS) || 1;
+    const rows = all.filter((_, place) => place % every === 0).map((index) => [
+      tickText(x, marks.x[index]),
+      marks.text(index).split("\n").filter((line) => line !== tickText(x, marks.x[index])).join(", "),
+    ]);
+    const value = every > 1 ? `value, of one point in ${every}` : "value";
+    return { head: [x.name, value], rows };
   }
 
   /**

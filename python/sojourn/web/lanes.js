@@ -40,6 +40,7 @@ function addLanes(parent, head, runs, busiest) {
       together: "run",
       left: LEFT,
       direction: "x",
+      table: "marks",
       ...options,
       x: { name: "time", range: [0, end], format: seconds },
       height: options.hasAxisBelow ? 110 : 84,

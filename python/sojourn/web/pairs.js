@@ -90,6 +90,7 @@ function addChanges(parent, head, cloud, tables) {
     "the line, parts that it adds are right of it.";
   const bars = element("div", { class: "bars" });
   const list = element("div", { class: "facts" });
+  const heading = element("h3", {}, "Flows");
   const orders = {
     most: [`largest change of FCT`, (/** @type {number} */ row) => Math.abs(after[row] - before[row])],
     slower: [`${second} slower`, (/** @type {number} */ row) => cloud.value[row]],
@@ -114,7 +115,7 @@ function addChanges(parent, head, cloud, tables) {
     bars,
     note,
     ...changeLegend(head),
-    element("div", { class: "row" }, element("h3", {}, "Flows"), choice),
+    element("div", { class: "row" }, heading, choice),
     list,
   );
 
@@ -134,6 +135,7 @@ function addChanges(parent, head, cloud, tables) {
     const key = /** @type {(row: number) => number} */ (orders[order][1]);
     const rows = largest(rowsInBox(cloud, chosen.box), key, SLOWEST);
     const { flow, size_bytes: size } = tables[0].columns;
+    heading.textContent = chosen.box ? "Flows in the selection" : "Flows";
     list.replaceChildren(
       flowTable(
         ["size", first, second, "ratio", "mostly"],

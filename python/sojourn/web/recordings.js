@@ -40,6 +40,7 @@ function recordingFrames(parent, head, recording, span, prefix) {
       together: `flow${entry.flow}`,
       left: LEFT,
       direction: "x",
+      table: "table" in plot ? plot.table : "marks",
       x: {
         name: "time since the start of the flow",
         // Room for what was sent at the start.
@@ -336,6 +337,8 @@ function gaugeLanes(table, entry, prefix) {
     if (!unit.suffix && rows.length === own.length) continue;
     const scaled = (/** @type {number} */ row) => value[row] * unit.scale;
     const title = `${prefix}${own.map(words).join(", ")}`;
+    // The first ACK of a short flow may be its last.
+    const isEmpty = rows.every((row) => time[row] * NS > entry.lasts_s);
     const lines = own.map((name, place) => {
       const mine = rows.filter((row) => gauge[row] === name);
       const held = heldUntil(entry.lasts_s, pick(time, mine).map(inSeconds), mine.map(scaled));
@@ -345,7 +348,7 @@ function gaugeLanes(table, entry, prefix) {
       label: title,
       height: 100,
       y: {
-        name: title,
+        name: isEmpty ? `${title}: no sample before the end` : title,
         range: /** @type {[number, number]} */ ([0, ends(rows.map(scaled))[1] * 1.1 || 1]),
         format: unit.format,
       },
