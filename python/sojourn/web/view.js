@@ -3,6 +3,13 @@
 const head = readJson("head");
 const content = find("#content");
 
+/**
+ * Returns a text with commands and options, which are between backticks, as code.
+ * @param {string} text
+ */
+const withCode = (text) =>
+  text.split("`").map((part, place) => (place % 2 ? element("code", {}, part) : part));
+
 /** Adds the title, the answer and the counts. */
 function addHead() {
   const buttons = element("div", { class: "row" });
@@ -28,7 +35,7 @@ function addHead() {
         "p",
         { class: "answer" },
         element("strong", {}, answer),
-        reasons.length ? `; ${reasons.join("; ")}` : "",
+        ...withCode(reasons.length ? `; ${reasons.join("; ")}` : ""),
       ),
     );
   }
