@@ -154,7 +154,9 @@ function lanesOf(runs, name) {
     );
     const most = Math.max(...own.map((line) => (line ? ends(line.high ?? line.y)[1] : 0)));
     if (!(most > 0) && key !== "utilisation") return [];
-    return [laneOf(title, name, format, own, key === "utilisation" ? 1.05 : undefined)];
+    // A packet counts in the bin in which it begins: a full bin may have more than its capacity.
+    const full = key === "utilisation" ? Math.max(1.05, most * 1.02) : undefined;
+    return [laneOf(title, name, format, own, full)];
   });
 }
 
@@ -186,8 +188,7 @@ function linkSeries(run, name) {
   for (let row = 0; row < table.rows; row += 1) {
     if (rows.link[row] !== link) continue;
     const bin = rows.bin[row];
-    // A packet counts in the bin in which it begins.
-    line.utilisation[bin] = Math.min(utilisationOf(source, run.links, link, rows.bytes[row], bin), 1);
+    line.utilisation[bin] = utilisationOf(source, run.links, link, rows.bytes[row], bin);
     line.queue[bin] = rows.queue_mean_bytes[row];
     line.longest[bin] = rows.queue_max_bytes[row];
     line.marks[bin] = rows.marks[row];
