@@ -45,6 +45,7 @@ COLUMNS = (
     "unfinished_both",
     "with_unfinished",
     "one_sided",
+    "repeated",
 )
 """The columns after the labels of the runs."""
 
@@ -113,21 +114,22 @@ def ratios(
     buckets = tuple(buckets)
     rows = []
     for labels, seeds in _grouped(runs, by):
-        pairs: dict[tuple[str, Bucket], list[_Pair]] = {}
-        for runs_of_seed in seeds.values():
-            baseline = runs_of_seed.get(str(reference))
-            for scheme, run in runs_of_seed.items():
-                if baseline is None or run is baseline:
-                    continue
-                for bucket, pair in _pairs(run.result, baseline.result, buckets):
-                    pairs.setdefault((scheme, bucket), []).append(pair)
         for scheme in schemes:
-            for bucket in buckets:
-                pairs_of_scheme = pairs.get((str(scheme), bucket), [])
-                rows += _rows({**labels, by: scheme}, reference, bucket, pairs_of_scheme)
             sides = _sides(str(scheme), str(reference), seeds.values())
-            rows += _throughput_rows({**labels, by: scheme}, reference, sides)
-            rows += _time_rows({**labels, by: scheme}, reference, sides)
+            kept = _distinct_sides(sides)
+            pairs: dict[Bucket, list[_Pair]] = {}
+            for side in kept:
+                for bucket, pair in _pairs(*side, buckets):
+                    pairs.setdefault(bucket, []).append(pair)
+            named = {**labels, by: scheme}
+            of_scheme = [
+                row
+                for bucket in buckets
+                for row in _rows(named, reference, bucket, pairs.get(bucket, []))
+            ]
+            of_scheme += _throughput_rows(named, reference, kept)
+            of_scheme += _time_rows(named, reference, kept)
+            rows += [{**row, "repeated": len(sides) - len(kept)} for row in of_scheme]
     names = [name for name in runs[0].labels if name != "seed"]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.select(*names, *COLUMNS) if rows else table
@@ -339,6 +341,12 @@ def _sides(scheme: str, reference: str, seeds: Iterable[dict[str, Run]]) -> Side
         return []
     both = (runs for runs in seeds if scheme in runs and reference in runs)
     return [(runs[scheme].result, runs[reference].result) for runs in both]
+
+
+def _distinct_sides(sides: Sides) -> Sides:
+    """Return the sides of the first seed only, if those of all seeds are the same."""
+    is_same = all(metrics.are_same(results) for results in zip(*sides, strict=True))
+    return sides[:1] if sides and is_same else sides
 
 
 def _throughput_rows(labels: dict[str, Any], reference: Any, sides: Sides) -> list[dict[str, Any]]:

@@ -88,12 +88,15 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     `convergence.p99s_within_run`. With `account`, runs record FCT breakdowns, and metrics that
     begin with `FCT_PARTS` and `SLOWDOWN_PARTS` are added: the parts of the mean FCT and of the
     mean slowdown of finished flows (`accounts.by_size`; always means, since medians of parts do not
-    add up). The options are those of `run_many`.
+    add up). Runs that are the same with all seeds count as one run. The options are those of
+    `run_many`.
     """
     if SCHEMES not in base and not variations:
         base = {SCHEMES: {str(base.get("name") or "scenario"): base}}
     base = {**base, "account": True} if account else base
-    runs = run_all(base, variations or {}, seeds, **options)
+    all_runs = run_all(base, variations or {}, seeds, **options)
+    runs = metrics.distinct(all_runs)
+    single = [group[0] for group in metrics.by_scheme(runs) if len(group) == 1]
     varied = [name for name in runs[0].labels if name != "seed"]
     has_deadlines = any(run.result.flows["deadline_s"].count() for run in runs)
     has_load = any(run.result.summary["load"] for run in runs)
@@ -119,8 +122,8 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         )
         summary = metrics.across_seeds(measured, median=median)
         summary = metrics.without_biased(summary, measured, "flows")
-        if seeds == 1:
-            summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
+        if single:
+            summary = summary.update(_within_runs(single, bucket), on=[*varied, "metric"])
         add(summary, bucket.where)
     counters = metrics.across_seeds(metrics.measure(runs, **COUNTERS), median=median)
     add(counters, metrics.ALL.where)
@@ -141,7 +144,7 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
         if "class" not in parts.columns:
             parts = parts.with_columns(pl.lit(metrics.ALL.name).alias("class"))
         add(parts.with_columns(metric=prefix + pl.col("metric")), {})
-    return pl.concat(tables, how="vertical_relaxed"), runs
+    return pl.concat(tables, how="vertical_relaxed"), all_runs
 
 
 def first_labels(base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]) -> list[Any]:

@@ -230,7 +230,8 @@ def scheme_name(by: str, value: Any) -> str:
 
 def _bounds(row: dict[str, Any]) -> str:
     if math.isnan(row["low"]):
-        seeds = f": it needs {LEAST_FOR_MEAN} seeds" if row["seeds"] < LEAST_FOR_MEAN else ""
+        needs_seeds = row["seeds"] < LEAST_FOR_MEAN and not row["repeated"]
+        seeds = f": it needs {LEAST_FOR_MEAN} seeds" if needs_seeds else ""
         return f" (no interval{seeds})"
     low, high = (_number(row[name], row) for name in ("low", "high"))
     note = "; no significant difference" if row["low"] <= 1 <= row["high"] else ""

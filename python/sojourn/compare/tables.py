@@ -1,6 +1,6 @@
 """Tables and notes of `sojourn compare`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -8,8 +8,8 @@ import polars as pl
 from sojourn.analysis import durations, long_lived, metrics, paired
 from sojourn.analysis.convergence import P99S
 from sojourn.compare import comparison
-from sojourn.compare.paired_tables import marked
-from sojourn.runs.results import Result, Run
+from sojourn.compare.paired_tables import marked, scheme_name
+from sojourn.runs.results import Run
 from sojourn.show.environment import difference_lines, environment_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import COUNTS, format_value
@@ -220,6 +220,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     has_fcts, has_long_lived = bool(_parts(table)), bool(long_lived_tables(table))
     by = comparison.scheme_label(runs)
     return [
+        *_seed_notes(runs, by),
         _statistic(table, median) + (slowdown if has_fcts else ""),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
         *([JOBS_BOUND] if durations.DURATION in table["metric"] else []),
@@ -232,9 +233,50 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     ]
 
 
+def _seed_notes(runs: Sequence[Run], by: str) -> list[str]:
+    """Return notes on the schemes whose runs, or flows, are the same with all seeds."""
+    same, same_flows, others = [], [], 0
+    for group in metrics.by_scheme(runs):
+        results = [run.result for run in group]
+        name = scheme_name(by, group[0].labels[by])
+        if metrics.are_same(results):
+            same.append(name)
+        elif metrics.have_same_flows(results):
+            same_flows.append(name)
+        else:
+            others += 1
+
+    def of(names: list[str]) -> str:
+        is_all = len(names) == len(same) + len(same_flows) + others
+        return "" if is_all else f" of {', '.join(dict.fromkeys(names))}"
+
+    seeds = sorted({run.labels["seed"] for run in runs if "seed" in run.labels})
+    numbers = f"{seeds[0]} to {seeds[-1]}" if seeds else ""
+    return [
+        *(
+            [
+                f"seeds {numbers} give the same runs{of(same)}: the workload and the network draw "
+                "nothing from the seed; they count as one run"
+            ]
+            if same
+            else []
+        ),
+        *(
+            [
+                f"all seeds carry the same flows{of(same_flows)}: intervals cover the choice of "
+                "paths (and other random parts of the network), not that of traffic"
+            ]
+            if same_flows
+            else []
+        ),
+    ]
+
+
 def _statistic(table: pl.DataFrame, median: bool) -> str:
     """Describe the values and their intervals."""
-    seeds = table["seeds"].to_list()
+    # Schemes whose runs are the same with all seeds have one.
+    several = table.filter(pl.col("seeds") > 1)
+    seeds = (table if several.is_empty() else several)["seeds"].to_list()
     if max(seeds) == 1:
         p99s = table.filter(pl.col("metric").is_in(list(P99S)), pl.col("low").is_finite())
         values = "means" if p99s.is_empty() else "means and p99s"
@@ -251,7 +293,9 @@ def _statistic(table: pl.DataFrame, median: bool) -> str:
 def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) -> list[str]:
     """Return the warnings of scenarios, of means not converged, and of trends."""
     remedy = "run for a longer time or more seeds"
-    if max(table["seeds"].to_list()) == 1:
+    if any(len(group) > 1 for group in metrics.by_scheme(runs)) and table["seeds"].max() == 1:
+        remedy = "run for a longer time, or use the median"
+    elif table["seeds"].max() == 1:
         remedy += ", or use the median"
     elif not median:
         remedy += ", or use --median"
@@ -260,7 +304,9 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
         *warm_up_warnings(run.result for run in runs),
         *doubt_lines(run.result for run in runs),
         *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),
-        *trend_warnings(_seeds_of_schemes(runs)),
+        *trend_warnings(
+            [run.result for run in group] for group in metrics.by_scheme(metrics.distinct(runs))
+        ),
     ]
 
 
@@ -285,12 +331,3 @@ def _no_interval_note(table: pl.DataFrame, median: bool) -> list[str]:
     names = sorted(set(filter(metrics.is_percentile, words)), key=metrics.share_of)
     flows = ", ".join(f"{metrics.least_for_interval(name):,} for {name}" for name in names)
     return [f"without ±: too few flows per seed for an interval (least: {flows})"] if names else []
-
-
-def _seeds_of_schemes(runs: Iterable[Run]) -> list[list[Result]]:
-    """Return the results of each combination of variations."""
-    groups: dict[str, list[Result]] = {}
-    for run in runs:
-        labels = {name: value for name, value in run.labels.items() if name != "seed"}
-        groups.setdefault(str(labels), []).append(run.result)
-    return list(groups.values())

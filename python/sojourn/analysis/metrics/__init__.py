@@ -43,6 +43,7 @@ from sojourn.analysis.metrics.measures import (
     utilisation,
     without_biased,
 )
+from sojourn.analysis.metrics.seeds import are_same, by_scheme, distinct, have_same_flows
 from sojourn.analysis.metrics.statistics import (
     LEAST_FOR_MEAN,
     LEAST_FOR_MEDIAN,
@@ -89,16 +90,20 @@ __all__ = [
     "NotInABatch",
     "Statistic",
     "across_seeds",
+    "are_same",
     "at",
     "by_class",
+    "by_scheme",
     "by_size",
     "cdf",
     "class_buckets",
     "count",
     "cumulative",
     "deadlines_met",
+    "distinct",
     "fct",
     "flows",
+    "have_same_flows",
     "in_order",
     "in_progress",
     "is_percentile",

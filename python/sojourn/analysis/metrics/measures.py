@@ -1,5 +1,6 @@
 """Metrics that reduce a run to one number, and their summary over seeds."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,7 @@ from sojourn.analysis.metrics.buckets import (
     timed,
     warm_up_s,
 )
+from sojourn.analysis.metrics.seeds import Repetition
 from sojourn.analysis.metrics.statistics import (
     Statistic,
     is_percentile,
@@ -208,15 +210,20 @@ class NotInABatch(Exception):
 
 
 def measure(runs: Iterable[Run], **metrics: Metric) -> pl.DataFrame:
-    """Return one row per run and metric: the labels, `metric`, `value`, `at_least`."""
-    return pl.DataFrame(
-        [
-            {**run.labels, "metric": name, **_measured(metric, run.result)._asdict()}
-            for run in runs
-            for name, metric in metrics.items()
-        ],
-        infer_schema_length=None,
-    )
+    """Return one row per run and metric: the labels, `metric`, `value`, `at_least`.
+
+    If the runs of all schemes are the same with each seed, only those of the first seed have rows.
+    """
+    repetition = Repetition()
+    rows, of_first = [], []
+    for run in runs:
+        is_first = repetition.add(run)
+        for name, metric in metrics.items():
+            rows.append({**run.labels, "metric": name, **_measured(metric, run.result)._asdict()})
+            of_first.append(is_first)
+    if repetition:
+        rows = list(itertools.compress(rows, of_first))
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _measured(metric: Metric, result: Result) -> Statistic:

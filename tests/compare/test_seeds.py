@@ -1,0 +1,63 @@
+"""Comparisons over seeds from which the workload or the network draws nothing."""
+
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn import metrics
+from sojourn.analysis import breakdown
+from sojourn.compare import tables
+
+TRACE = "start_s,source,target,size_bytes\n" + "".join(
+    f"{number * 1e-5},{number % 3},4,{3000 * (number % 7 + 1)}\n" for number in range(60)
+)
+
+SCHEMES = {"transport": ["dctcp", "swift"]}
+
+
+def base(spines: int) -> dict[str, object]:
+    """Return a trace in a fabric with this number of paths."""
+    return {
+        "topology": {
+            **{"kind": "leaf_spine", "leaves": 2, "spines": spines, "hosts_per_leaf": 4},
+            **{"host_rate": "10 Gb/s", "fabric_rate": "10 Gb/s"},
+        },
+        "workload": {"kind": "trace", "file": {"name": "f.csv", "text": TRACE}},
+        "transport": "dctcp",
+        "time_limit": "1 s",
+    }
+
+
+def without_seeds(table: pl.DataFrame) -> pl.DataFrame:
+    return table.drop("repeated", strict=False)
+
+
+def test_seeds_that_give_the_same_runs_are_one_run() -> None:
+    one, three = (sojourn.comparison(base(1), SCHEMES, seeds=seeds) for seeds in (1, 3))
+    assert three.table.equals(one.table)
+    assert without_seeds(three.pairs).equals(without_seeds(one.pairs))
+    assert three.pairs["repeated"].unique().to_list() == [2]
+    assert len(three.runs) == 6
+    (note, *_) = tables.comparison_notes(three.table, three.runs, median=False)
+    assert note.startswith("seeds 1 to 3 give the same runs: the workload")
+    assert not any("needs" in sentence for sentence in three.sentences)
+    measured = metrics.measure(three.runs, mean=metrics.fct("mean"))
+    assert measured["seed"].unique().to_list() == [1]
+    accounts = sojourn.comparison(base(1) | {"account": True}, SCHEMES, seeds=3).runs
+    assert breakdown.differences(accounts, "transport")["seeds"].max() == 1
+
+
+def test_seeds_with_the_same_flows_have_intervals_of_the_paths() -> None:
+    compared = sojourn.comparison(base(4), SCHEMES, seeds=3)
+    assert compared.table["seeds"].unique().to_list() == [3]
+    (note, *_) = tables.comparison_notes(compared.table, compared.runs, median=False)
+    assert note.startswith("all seeds carry the same flows: intervals cover the choice of paths")
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_seeds_that_draw_the_flows_have_no_note(seeds: int) -> None:
+    sizes = {"kind": "fixed", "size": "10 KB"}
+    drawn = {"kind": "poisson", "load": 0.3, "flows": 50, "sizes": sizes}
+    compared = sojourn.comparison(base(1) | {"workload": drawn}, SCHEMES, seeds=seeds)
+    notes = tables.comparison_notes(compared.table, compared.runs, median=False)
+    assert not any("seeds" in note and "same" in note for note in notes)
