@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sojourn import ScenarioError, check, expand, override
-from sojourn.scenario import fields
+from sojourn.scenario import fields, overrides
 
 PARTS: list[dict[str, Any]] = [
     {
@@ -116,3 +116,13 @@ def test_a_field_is_varied_only_once_and_values_differ() -> None:
         expand(MIXED, {"transport": ["dctcp", "swift", "dctcp"]})
     with pytest.raises(ScenarioError, match=r"web\.load: duplicate value `1.0`"):
         expand(MIXED, {"workload.web.load": [1, 1.0]})
+
+
+def test_a_change_may_give_the_transport_that_a_file_lacks() -> None:
+    base = {name: value for name, value in MIXED.items() if name != "transport"}
+    assert fields.find(base, "transport") == "transport"
+    labelled = overrides.expand(base, {"transport": ["dctcp", "swift"]})
+    assert [scenario["transport"] for _, scenario in labelled] == ["dctcp", "swift"]
+    assert overrides.with_settings(base, {"transport": "swift"})["transport"] == "swift"
+    with pytest.raises(ScenarioError, match="topology"):
+        fields.find({"workload": base["workload"]}, "transport")

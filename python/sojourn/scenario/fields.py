@@ -16,6 +16,9 @@ from sojourn.scenario.reading import shortened
 
 WORKLOAD, PARTS = "workload", "parts"
 
+TRANSPORT, ANY = "transport", "dctcp"
+"""Field that a change may add, and a value with which the other fields can be read."""
+
 SHOWN_CHOICES = 8
 """Largest number of paths that an error lists."""
 
@@ -33,7 +36,7 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     Entries of lists are searched if no other field matches. Raises `ScenarioError` for an unknown
     or ambiguous name.
     """
-    complete = {fidelity.FIELD: fidelity.PACKETS} | Prepared(scenario).complete()
+    complete = {fidelity.FIELD: fidelity.PACKETS} | _complete(scenario)
     name = re.sub(r"\[(\d+)\]", r".\1", name)
     # Scenario files write the parameters of a Python controller without the level `parameters`.
     given = {path for table in (complete, scenario) for path in _paths(table)}
@@ -52,6 +55,19 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     near = difflib.get_close_matches(name, [*paths, *last_words], n=1)
     hint = f"; did you mean `{last_words.get(near[0], near[0])}`?" if near else ""
     raise ScenarioError(f"{name}: unknown field{hint}")
+
+
+def _complete(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scenario with all defaults; without a transport, with one that has no fields.
+
+    A change may give the transport, so that it may be missing before.
+    """
+    try:
+        return Prepared(scenario).complete()
+    except ScenarioError:
+        if TRANSPORT in scenario:
+            raise
+    return Prepared({**scenario, TRANSPORT: ANY}).complete() | {TRANSPORT: ANY}
 
 
 def _match(scenario: Mapping[str, Any], paths: Iterable[str], name: str) -> str | None:
