@@ -197,3 +197,15 @@ def test_few_flows_and_workloads_without_a_load_have_no_trend() -> None:
     low = convergence.trend([slight])[1]
     assert low > 1
     assert not convergence.is_trend(convergence.trend([slight]))
+
+
+def test_flows_that_are_no_batches_of_a_steady_state_have_no_interval() -> None:
+    result = make_result(np.random.default_rng(5).exponential(1e-3, 200).tolist())
+    assert convergence.within_run(result)["low"].is_finite().all()
+    starts = pl.Series([float(number // 20) for number in range(200)])
+    for columns in ({"start_s": starts}, {"step": pl.Series([0.0, 1.0] * 100)}):
+        flows = result.flows.with_columns(**columns)
+        jobs = result.summary | {"jobs": [{"class": "job"}] if "step" in columns else []}
+        table = convergence.within_run(Result(flows, result.samples, jobs))
+        assert table["value"].is_finite().all()
+        assert table["low"].is_nan().all()

@@ -378,7 +378,7 @@ def differences(
             means, baseline_means = _means(flows), _means(baseline_flows)
             for name in (TOTAL, *PARTS):
                 value, low, high = means[name] - baseline_means[name], math.nan, math.nan
-                if is_paired:
+                if is_paired and convergence.are_batches(flows):
                     difference = (flows[EVERY[name]] - baseline_flows[EVERY[name]]).to_numpy()
                     _, low, high = convergence.batch_means(difference)
                 rows.append({**columns, "metric": name, "value": value, "low": low, "high": high})

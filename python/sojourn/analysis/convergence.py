@@ -38,11 +38,18 @@ Larger than for one run: with three seeds Student's quantile is 4.3, with ten ba
 schemes are compared on the same flows, so that the effect of a seed is largely common to them.
 """
 
+STEP = "step"
+"""Column of flow records: the step of a message in its job, null for other flows."""
+
 MEANS = {"FCT mean": "fct_s", "slowdown mean": "slowdown"}
 """The means whose convergence is checked, and their columns in flow records."""
 
 P99S = {"FCT p99": "fct_s", "slowdown p99": "slowdown"}
 """The p99s of answers by samples and laws that have intervals, and their columns."""
+
+
+LEAST_STARTS = 2 * BATCHES
+"""Least number of times at which the flows of a run in batches start, as flows of a batch."""
 
 
 def batch_means(
@@ -85,12 +92,35 @@ def _inflation(means: Floats) -> float:
     return (1 + correlation) / (1 - correlation)
 
 
+def are_batches(flows: pl.DataFrame) -> bool:
+    """Return true if tenths of flows in order of start are batches of one steady state.
+
+    That is so if new flows come again and again, independently of the network:
+
+    * not with messages of jobs. They start when others arrive, in few rounds of a job that begins
+      and ends: a batch is a phase of the job, and the order in a round is that of the ranks. In
+      place of batches, their job has a duration.
+    * not with fewer than `LEAST_STARTS` times of start, such as a burst from all hosts at once. The
+      flows of one burst share their queues, and their order is that of the hosts.
+    """
+    if STEP in flows.columns and flows[STEP].count():
+        return False
+    return flows["start_s"].n_unique() >= LEAST_STARTS
+
+
 def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
-    """Return the means of one run with their intervals, in the columns of `across_seeds`."""
+    """Return the means of one run with their intervals, in the columns of `across_seeds`.
+
+    The bounds are NaN unless `are_batches`.
+    """
     rows = []
+    of_bucket = metrics.timed(result, bucket) if result.summary.get("jobs") else None
+    is_steady = of_bucket is None or are_batches(of_bucket)
     for metric, column in MEANS.items():
         flows = metrics.in_order(result, column, bucket)
         value, low, high = batch_means(flows["value"].to_numpy())
+        if not (is_steady and are_batches(flows)):
+            low = high = math.nan
         bounds = {"value": value, "low": low, "high": high}
         at_least = not flows["is_finished"].all()
         rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": at_least})

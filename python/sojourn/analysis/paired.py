@@ -8,7 +8,8 @@ Each seed gives one number, the logarithm of the ratio; seeds are independent, s
 numbers has Student's interval. Logarithms are used since ratios are skewed and since A/B should be
 the inverse of B/A. Within a single run, flows that overlap are not independent; the interval is
 then by batches in order of start (`convergence.batch_means`), of each flow's contribution to the
-logarithm of the ratio. A percentile has no such contributions, and no interval from one seed.
+logarithm of the ratio. A percentile has no such contributions, and no interval from one seed; nor
+have flows that are no batches (`convergence.are_batches`).
 
 If the start of flows depends on the transport (responses of calls follow requests), or if schemes
 have different workloads (a load), flows differ. Then schemes are compared by seed only, and
@@ -218,6 +219,7 @@ class _Pair:
         is_timed = pl.col("outcome") != "terminated"
         counted = common.filter(is_timed, pl.col(f"outcome{BASELINE}") != "terminated")
         paired = both.filter(is_done & is_done_baseline)
+        self.are_batches = convergence.are_batches(paired)
         self.sides = {
             "paired": [_times(paired, suffix) for suffix in ("", BASELINE)],
             "counted": [_times(counted, suffix) for suffix in ("", BASELINE)],
@@ -257,7 +259,8 @@ class _Pair:
         value = math.exp(self.log_ratio(metric))
         times, baseline_times = self.sides["paired"]
         column, statistic = METRICS[metric]
-        if not self.same or statistic != "mean" or self.count == 0:
+        has_interval = self.same and statistic == "mean" and self.are_batches
+        if not has_interval or self.count == 0:
             return value, math.nan, math.nan
         if metric == BY_FLOW:
             logs = np.log(times["fct"] / baseline_times["fct"])
@@ -289,7 +292,8 @@ def _with_bounds(result: Result) -> pl.DataFrame:
     flows = metrics.with_bounds(metrics.judged(result), result, "fct_s")
     flows = flows.rename({"value": "fct"})
     slowdown = pl.col("fct") / pl.col("ideal_fct_s")
-    names = ("flow", *IDENTITY, "class", "outcome", "fct")
+    step = [convergence.STEP] if convergence.STEP in flows.columns else []
+    names = ("flow", *IDENTITY, "class", "outcome", "fct", *step)
     return flows.select(*names, slowdown=slowdown)
 
 
