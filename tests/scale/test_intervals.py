@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import sojourn
-from conftest import FOLDABLE
+from conftest import FOLDABLE, make_result
 from sojourn.analysis import metrics
 from sojourn.analysis.convergence import p99s_within_run
+from sojourn.analysis.fidelity import with_self_check
 from sojourn.compare.comparison import compare
 from sojourn.compare.tables import comparison_notes
 from sojourn.scale.errors import errors_by_size, p99_interval
@@ -56,8 +57,9 @@ def test_tables_and_the_summary_have_intervals_of_p99s(
         assert 100 < medium["flows"] < 1000
         assert medium["low"] is medium["high"] is large["p99"] is None
         lines = {line.split("  ")[1].strip(): line for line in text.splitlines() if "±" in line}
-        for name, row in (("all", every), ("≤ 100 KB", small)):
-            percent = 100 * (row["high"] / row["p99"] - 1)
+        for bucket, row in zip(metrics.BUCKETS, (every, small), strict=False):
+            name, width = bucket.name, row["high"] / row["p99"] - 1
+            percent = 100 * with_self_check(answer, bucket, "p99", width)
             assert re.search(rf"± *{percent:.0f}%$", lines[name].rstrip())
             assert lines[name].count("±") == 2
         assert re.search(r"± *-$", lines["100 KB to 10 MB"].rstrip())
@@ -74,13 +76,30 @@ def test_tables_by_class_have_intervals(fidelity: dict[str, Any]) -> None:
     for bucket in metrics.class_buckets([answer]):
         (line,) = [line for line in table.splitlines() if line.strip().startswith(bucket.name)]
         p99 = p99s_within_run(answer, bucket).row(0, named=True)
-        percent = 100 * (p99["high"] / p99["value"] - 1)
+        percent = 100 * with_self_check(answer, bucket, "p99", p99["high"] / p99["value"] - 1)
         found = re.findall(r"± *([\d.]+|-)", line)
         assert len(found) == 4
         expected = "-" if math.isnan(percent) else f"{percent:.0f}"
         assert found[1] == expected
     has_check = fidelity["kind"] == "flows"
     assert ("; poisson all " in output) == has_check
+
+
+def test_an_interval_is_not_smaller_than_the_error_of_the_self_check() -> None:
+    def row(name: str, above: float, up_to: float, p99: float) -> dict[str, Any]:
+        return {"class": name, "above": above, "up_to": up_to, "mean": 0.01, "p99": p99}
+
+    rows = [row("a", 0, math.inf, -0.6), row("a", 1e4, 1e5, 0.3), row("b", 0, math.inf, 0.4)]
+    answer = make_result([1e-3])
+    answer.summary["fidelity"] = {"kind": "flows", "self_check": rows}
+    small, large = metrics.BUCKETS[1], metrics.BUCKETS[3]
+    widths = [
+        with_self_check(answer, bucket, "p99", 0.2)
+        for bucket in (metrics.ALL, small, large, metrics.Bucket("b", of_class="b"))
+    ]
+    assert widths == [0.6, 0.3, 0.6, 0.4]
+    assert with_self_check(answer, small, "mean", 0.2) == 0.2
+    assert math.isnan(with_self_check(answer, small, "p99", math.nan))
 
 
 def test_packets_of_the_whole_network_have_no_intervals() -> None:

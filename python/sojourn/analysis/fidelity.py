@@ -195,6 +195,27 @@ def has_samples(result: Result, name: str) -> bool:
     return bool(shares.get(name, 0.0) <= MOST)
 
 
+def with_self_check(result: Result, bucket: metrics.Bucket, statistic: str, width: float) -> float:
+    """Return a half width, or the error of the self-check of a law if that is larger.
+
+    Both are shares of the value. The error is the largest of the sizes and classes in the bucket;
+    of all flows, if these have none; infinite, if flows of one side did not finish. An interval of
+    unknown width stays NaN.
+    """
+    rows = result.summary.get("fidelity", {}).get("self_check", ())
+    rows = [row for row in rows if bucket.of_class in {None, row.get("class", bucket.of_class)}]
+    inside = [
+        row
+        for row in rows
+        if max(row["above"], bucket.above) < min(row["up_to"], bucket.up_to)
+        and (row["above"] > 0 or row["up_to"] < math.inf)
+    ]
+    is_all = bucket.above == 0 and bucket.up_to == math.inf
+    of_all = [row for row in rows if row["above"] == 0 and row["up_to"] == math.inf]
+    errors = [abs(row[statistic]) for row in (of_all if is_all or not inside else inside)]
+    return width if math.isnan(width) else max([width, *errors])
+
+
 def checked_flows(row: Mapping[str, Any]) -> str:
     """Return the flows of a row of a check in words: its class, if there are several, and sizes."""
     sizes = format_size_range(row["above"], row["up_to"])

@@ -12,6 +12,7 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.analysis import breakdown, convergence, durations, long_lived, metrics, paired
+from sojourn.analysis.fidelity import with_self_check
 from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
 from sojourn.runs.runner import MAX_RUNS, over_seeds, sweep
@@ -190,13 +191,24 @@ def labels(table: pl.DataFrame) -> list[str]:
 def _within_runs(runs: Iterable[Run], bucket: metrics.Bucket) -> pl.DataFrame:
     """Return the interval bounds of each run's means, and of the p99s of answers by samples."""
     rows = [
-        {**run.labels, **row}
+        {**run.labels, **_with_self_check(run, bucket, row)}
         for run in runs
         for intervals in (convergence.within_run, convergence.p99s_within_run)
         for row in intervals(run.result, bucket).to_dicts()
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.drop("seed", "value", "seeds", "at_least").unique(maintain_order=True)
+
+
+def _with_self_check(run: Run, bucket: metrics.Bucket, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose interval is at least as wide as the error of the self-check of a law."""
+    value, high = row["value"], row["high"]
+    if not value or math.isnan(high):
+        return row
+    width = (high - value) / value
+    widest = with_self_check(run.result, bucket, row["metric"].rpartition(" ")[2], width)
+    reach = value * widest
+    return row if widest == width else {**row, "low": value - reach, "high": value + reach}
 
 
 def _deadline_metrics(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:

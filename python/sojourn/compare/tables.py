@@ -17,6 +17,7 @@ from sojourn.show.result import (
     JOBS_BOUND,
     LATENCY_NOTE,
     LONG_LIVED_NOTE,
+    SELF_CHECK_NOTE,
     convergence_warnings,
     scenario_warnings,
     too_few_flows,
@@ -221,7 +222,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     by = comparison.scheme_label(runs)
     return [
         *_seed_notes(runs, by),
-        _statistic(table, median) + (slowdown if has_fcts else ""),
+        _statistic(table, median) + _self_check_note(table, runs) + (slowdown if has_fcts else ""),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
         *([JOBS_BOUND] if durations.DURATION in table["metric"] else []),
         *([LATENCY_NOTE] if durations.CALLS in table["metric"] else []),
@@ -270,6 +271,12 @@ def _seed_notes(runs: Sequence[Run], by: str) -> list[str]:
             else []
         ),
     ]
+
+
+def _self_check_note(table: pl.DataFrame, runs: Sequence[Run]) -> str:
+    """Return a note if intervals of one run include the error of the self-check of a law."""
+    checks = (run.result.summary.get("fidelity", {}).get("self_check") for run in runs)
+    return SELF_CHECK_NOTE if table["seeds"].max() == 1 and any(checks) else ""
 
 
 def _statistic(table: pl.DataFrame, median: bool) -> str:

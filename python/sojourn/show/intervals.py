@@ -28,11 +28,11 @@ def format_value(row: Mapping[str, Any]) -> str:
 
 
 def with_half_widths(cells: Sequence[str], half_widths: Sequence[float]) -> list[str]:
-    """Append half widths of intervals in per cent to the cells of a column, with a dash for NaN.
+    """Append half widths of intervals in per cent to the cells of a column; a dash if unknown.
 
     A cell without a value stays as it is.
     """
-    percents = ["-" if math.isnan(width) else _percent(width) for width in half_widths]
+    percents = [_percent(width) if math.isfinite(width) else "-" for width in half_widths]
     longest = max(map(len, percents), default=0)
     return [
         cell if cell == "-" else f"{cell} ±{percent:>{longest}}"

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sojourn.analysis import convergence, jobs, long_lived, metrics, rpc
-from sojourn.analysis.fidelity import has_samples
+from sojourn.analysis.fidelity import has_samples, with_self_check
 from sojourn.base.statistics import BATCHES
 from sojourn.base.units import (
     format_bit_rate,
@@ -58,6 +58,7 @@ INTERVALS_NOTE = (
     "±: 95 % confidence by batches of flows, without a bias of the samples; "
     f"± -: fewer than {BATCHES * LEAST_IN_BATCH} flows, or over 1 % of them unfinished"
 )
+SELF_CHECK_NOTE = "; at least the error of the self-check"
 """Definition of the intervals of answers by samples."""
 
 MOST_ROWS = 5
@@ -84,7 +85,8 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
             *_class_tables(result, class_times, statistics),
         ]
         notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
-        notes += [INTERVALS_NOTE] if fcts else []
+        has_check = bool(result.summary.get("fidelity", {}).get("self_check"))
+        notes += [INTERVALS_NOTE + SELF_CHECK_NOTE * has_check] if fcts else []
     if throughputs:
         notes += [LONG_LIVED_NOTE, _long_lived_time(result)]
     if result.summary.get("jobs"):
@@ -201,7 +203,7 @@ def _intervals(result: Result) -> Mapping[str, HalfWidths]:
     if not p99s:
         return {}
     means = _half_widths(convergence.within_run(result, bucket) for bucket in metrics.BUCKETS)
-    return {
+    widths = {
         column: {
             "mean": means[column],
             "p99": [
@@ -210,6 +212,23 @@ def _intervals(result: Result) -> Mapping[str, HalfWidths]:
             ],
         }
         for column, rows in p99s.items()
+    }
+    return _with_self_checks(result, metrics.BUCKETS, widths)
+
+
+def _with_self_checks(
+    result: Result, buckets: Sequence[metrics.Bucket], widths: Mapping[str, HalfWidths]
+) -> Mapping[str, HalfWidths]:
+    """Return the half widths by column, of buckets, at least the errors of the self-check."""
+    return {
+        column: {
+            name: [
+                with_self_check(result, bucket, name, width)
+                for bucket, width in zip(buckets, of_buckets, strict=True)
+            ]
+            for name, of_buckets in by_statistic.items()
+        }
+        for column, by_statistic in widths.items()
     }
 
 
@@ -221,7 +240,7 @@ def _class_intervals(result: Result) -> Mapping[str, HalfWidths]:
         return {}
     means = _half_widths(convergence.within_run(result, bucket) for bucket in buckets)
     known = [has_samples(result, bucket.name) for bucket in buckets]
-    return {
+    of_classes = {
         column: {
             name: [
                 width if is_known else math.nan
@@ -231,6 +250,7 @@ def _class_intervals(result: Result) -> Mapping[str, HalfWidths]:
         }
         for column in p99s
     }
+    return _with_self_checks(result, buckets, of_classes)
 
 
 def _half_widths(tables: Iterable[pl.DataFrame]) -> dict[str, list[float]]:
