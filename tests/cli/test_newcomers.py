@@ -70,7 +70,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["view", "s.toml", "--flow", "1000", "--no-open"], "--flow 1000: no such flow in s.toml"),
+        (
+            ["view", "s.toml", "--flow", "1000", "--no-open"],
+            "s.toml: --flow 1000: the run has flows 0 to",
+        ),
         (["view", "lab.toml", "--no-open"], "one run or two, not 3; choose two with --scheme NAME"),
         (["view", "lab.toml", "--scheme", "d"], "--scheme d: expected one of a, b, c"),
         (["fold", "lab.toml"], "schemes: give --scheme NAME, one of a, b, c"),

@@ -59,7 +59,7 @@ def test_mistakes_give_one_line(
 def test_a_flow_without_recording_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["run", "lab.toml", "--out", "lab"]) == 0
     assert cli.invoke(["view", "lab", "--flow", "99", "--no-open"]) == 2
-    assert "--flow 99: no such flow in lab" in capsys.readouterr().err
+    assert "lab: --flow 99: the run has flows 0 to" in capsys.readouterr().err
     assert cli.invoke(["view", "lab", "--flow", "3", "--no-open"]) == 0
     result = Result.read("lab")
     result.summary["source_hash"] = "another"

@@ -355,7 +355,7 @@ def test_explain_writes_tables_and_a_picture(
     chains = pl.read_csv(Path("each") / "chain.csv")
     assert set(chains["chain"]) == {"dctcp: flow 3", "tcp: flow 3"}
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
-    assert "--flow 999: no such flow" in capsys.readouterr().err
+    assert "--flow 999: the run has flows 0 to" in capsys.readouterr().err
 
 
 def test_explain_compares_ideals_and_transports(

@@ -156,7 +156,10 @@ def test_captures_and_traces_state_that_packets_are_missing(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("export", "message"),
     [
-        (lambda result, file: pcapng.write(result, file, flow=9), "--flow 9: no such flow"),
+        (
+            lambda result, file: pcapng.write(result, file, flow=9),
+            "--flow 9: the run has flows",
+        ),
         (lambda result, file: pcapng.write(result, file, at="5"), "--at 5: no recorded flow"),
         (lambda result, file: pcapng.write(result, file, at="left->rigth"), "did you mean `left->"),
         (lambda result, file: pcapng.write(result, file, at="right->left"), "record.hops = "),
@@ -274,7 +277,7 @@ def test_the_command_writes_each_file_and_states_its_content(
         (["--perfetto", "a", "--at", "3"], "--at: needs --pcap FILE"),
         (["--qlog", "a"], "--qlog: needs --flow N, one recorded flow"),
         (["--pcap", "a", "--flow", "8"], "run: --flow 8: has no recorded packets"),
-        (["--pcap", "a", "--flow", str(10**30)], f"run: --flow {10**30}: no such flow"),
+        (["--pcap", "a", "--flow", str(10**30)], f"run: --flow {10**30}: the run has flows"),
         (["--pcap", "a", "--at", str(10**30)], f"run: --at {10**30}: no recorded flow"),
         (["--pcap", "run"], "run: Is a directory"),
     ],

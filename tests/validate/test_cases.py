@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sojourn import ScenarioError, cli
-from sojourn.validate.cases import read_cases
+from sojourn.validate.cases import find_cases, read_cases
 
 CASES = """
 simulator = "other"
@@ -539,3 +539,10 @@ def test_a_file_with_changed_bytes_is_accepted_or_gives_an_error(name: str, fold
             )
         (folder / name).write_bytes(content)
         read_or_fail(folder)
+
+
+def test_an_unknown_name_is_answered_by_those_that_are_there() -> None:
+    with pytest.raises(ScenarioError, match=r"nope: unknown folder of cases \(there are: hpcc, "):
+        find_cases("nope")
+    with pytest.raises(ScenarioError, match=r"foo: unknown run \(there are: .*lone"):
+        read_cases(find_cases("linux"), only=["foo"])

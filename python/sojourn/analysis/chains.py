@@ -9,7 +9,7 @@ import polars as pl
 from sojourn._core import ScenarioError
 from sojourn.analysis import breakdown
 from sojourn.analysis.breakdown import PARTS
-from sojourn.runs.results import Result, Run
+from sojourn.runs.results import Result, Run, no_such_flow
 
 
 def pieces(result: Result, flow: int) -> pl.DataFrame:
@@ -22,11 +22,9 @@ def pieces(result: Result, flow: int) -> pl.DataFrame:
     """
     chain = result.chain.filter(flow=flow)
     if chain.is_empty():
-        exists = flow in result.flows["flow"]
-        raise ScenarioError(
-            f"--flow {flow}: "
-            + ("the flow did not finish; it has no FCT breakdown" if exists else "no such flow")
-        )
+        if flow not in result.flows["flow"]:
+            raise ScenarioError(no_such_flow(flow, result))
+        raise ScenarioError(f"--flow {flow}: the flow did not finish; it has no FCT breakdown")
     places = [name for name in chain.columns if name not in ("flow", "reason", "begins_ps")]
     rows: list[dict[str, Any]] = []
     for row in chain.iter_rows(named=True):

@@ -15,6 +15,17 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
+MOST_CHOICES = 12
+"""Largest number of names that an error lists."""
+
+
+def some_of(names: Iterable[str]) -> str:
+    """Return the distinct names for an error message, `MOST_CHOICES` at most."""
+    distinct = list(dict.fromkeys(names))
+    more = ", …" if len(distinct) > MOST_CHOICES else ""
+    return ", ".join(distinct[:MOST_CHOICES]) + more
+
+
 def unknown_option(given: Iterable[str], allowed: Iterable[str]) -> str:
     """Return the message about the first option that is not allowed, or an empty string."""
     allowed = list(allowed)

@@ -14,7 +14,7 @@ import polars as pl
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base import files
-from sojourn.base.messages import did_you_mean
+from sojourn.base.messages import did_you_mean, some_of
 from sojourn.base.units import count
 from sojourn.exports import recorded
 from sojourn.runs.results import Result
@@ -76,7 +76,12 @@ def _at_hosts(result: Result, at: int | None, flow: int | None) -> pl.DataFrame:
     host = pl.col("source") if at is None else pl.lit(at)
     rows = rows.filter((pl.col("source") == host) | (pl.col("target") == host))
     if rows.is_empty():
-        raise ScenarioError(f"--at {at}: no recorded flow begins or ends at this host")
+        recorded_rows = recorded.packets(result, flow)
+        hosts = pl.concat([recorded_rows["source"], recorded_rows["target"]]).unique().sort()
+        raise ScenarioError(
+            f"--at {at}: no recorded flow begins or ends at this host "
+            f"(hosts of recorded flows: {some_of(map(str, hosts))})"
+        )
     leaves = pl.col("is_answer") != (pl.col("source") == host)
     return (
         rows.with_columns(

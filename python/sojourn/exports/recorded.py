@@ -6,7 +6,7 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import count, parse_size
-from sojourn.runs.results import Result
+from sojourn.runs.results import Result, no_such_flow
 
 ANSWERS = ("syn_ack", "probe_ack", "credit", "ack", "nack", "cnp")
 """Kinds of packets on the reverse path."""
@@ -24,7 +24,7 @@ def of_flow(table: pl.DataFrame, flow: int, result: Result) -> pl.DataFrame:
     rows = table.filter(flow=flow)
     if rows.is_empty():
         if flow not in result.flows["flow"]:
-            raise ScenarioError(f"--flow {flow}: no such flow")
+            raise ScenarioError(no_such_flow(flow, result))
         names = table["flow"].unique().sort().head(8).to_list()
         few = ", ".join(map(str, names)) + (", …" if table["flow"].n_unique() > len(names) else "")
         raise ScenarioError(

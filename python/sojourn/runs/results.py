@@ -361,6 +361,15 @@ class Run:
         return f"<b>{html.escape(labels)}</b>{self.result._repr_html_()}"
 
 
+def no_such_flow(flow: int, result: Result) -> str:
+    """Return the error for a number that no flow of a run has."""
+    numbers = result.flows["flow"]
+    if numbers.is_empty():
+        return f"--flow {flow}: the run has no flows"
+    first, last = numbers.sort().gather([0, -1])
+    return f"--flow {flow}: the run has flows {first} to {last}"
+
+
 def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     """Return the table of samples from the core's columns; probe indices become names."""
     samples = columns["samples"]

@@ -77,8 +77,8 @@ def _find(name: str) -> Path:
         place = _place(file)
         if name in {place.as_posix(), place.with_suffix("").as_posix(), file.name, file.stem}:
             return file
-    stems = {file.stem for file in files.values()}
-    raise ScenarioError(f"{name}: unknown example{did_you_mean(name, [*files, *stems])}")
+    hint = did_you_mean(name, [*files, *(file.stem for file in files.values())])
+    raise ScenarioError(f"{name}: unknown example{hint} (`sojourn examples` lists all)")
 
 
 def _needed_files(example: Path) -> set[Path]:

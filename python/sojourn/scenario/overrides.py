@@ -314,6 +314,11 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, listed = text.partition("=")
         name, parsed = name.strip(), values.split(listed)
+        if equals and name and len(parsed) > 1:
+            raise ScenarioError(
+                f"--set {text}: expected one value, not {len(parsed)} between commas; a list is "
+                "[A, B], and a decimal point is `.`"
+            )
         if not (equals and name and len(parsed) == 1):
             raise ScenarioError(f"--set {text}: expected NAME=VALUE, such as load=0.2")
         if name in settings:

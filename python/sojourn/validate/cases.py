@@ -42,7 +42,7 @@ import polars as pl
 from sojourn._core import ScenarioError
 from sojourn.base import paths
 from sojourn.base.errors import FileError
-from sojourn.base.messages import did_you_mean
+from sojourn.base.messages import did_you_mean, some_of
 from sojourn.scenario.encoding import check, trace
 from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import Scenario, parse
@@ -172,7 +172,8 @@ def find_cases(name: str, start: Path | None = None) -> Path:
     }
     if name in folders:
         return folders[name]
-    raise ScenarioError(f"{name}: unknown folder of cases{did_you_mean(name, folders)}")
+    hint, known = did_you_mean(name, folders), some_of(folders)
+    raise ScenarioError(f"{name}: unknown folder of cases{hint} (there are: {known})")
 
 
 def read_cases(folder: Path, *, quick: bool = False, only: Iterable[str] = ()) -> list[Replay]:
@@ -196,7 +197,11 @@ def read_cases(folder: Path, *, quick: bool = False, only: Iterable[str] = ()) -
     names = {name for replay in full for name in (replay.case, replay.full_name)}
     selection = set(only)
     for name in sorted(selection - names):
-        raise ScenarioError(f"--only {name}: unknown run{did_you_mean(name, sorted(names))}")
+        hint = did_you_mean(name, sorted(names))
+        known = (
+            some_of(replay.case for replay in full) if "." not in name else some_of(sorted(names))
+        )
+        raise ScenarioError(f"--only {name}: unknown run{hint} (there are: {known})")
     selected = [
         replay
         for replay in (short if quick else full)

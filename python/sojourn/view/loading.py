@@ -7,7 +7,7 @@ from typing import Any
 
 from sojourn._core import SOURCE_HASH, ScenarioError
 from sojourn.base.errors import FileError
-from sojourn.runs.results import SUMMARY, Result, Run, flow_table
+from sojourn.runs.results import SUMMARY, Result, Run, flow_table, no_such_flow
 from sojourn.runs.runner import run_many
 from sojourn.scenario import encoding, overrides, reading
 from sojourn.view import recorded_blocks
@@ -81,7 +81,7 @@ def _check_flows(path: Path, flows: Sequence[int], result: Result) -> None:
     found = recorded | set(result.flows["flow"])
     for flow in flows:
         if flow not in found:
-            raise FileError(f"--flow {flow}: no such flow in {path}")
+            raise FileError(f"{path}: {no_such_flow(flow, result)}")
 
 
 def _scenarios(
@@ -157,7 +157,7 @@ def _read(folder: Path, flows: Sequence[int], options: Mapping[str, Any]) -> Res
         return result
     unknown = sorted(missing - set(result.flows["flow"]))
     if unknown:
-        raise FileError(f"--flow {unknown[0]}: no such flow in {folder}")
+        raise FileError(f"{folder}: {no_such_flow(unknown[0], result)}")
     if result.summary.get("source_hash") != SOURCE_HASH:
         raise FileError(
             f"{folder}: lacks the recording of flow {min(missing)}, and was written by another "
