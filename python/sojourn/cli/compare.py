@@ -127,7 +127,7 @@ def compare(
             what=", ".join(path.name for path in scenarios),
             **run_options(threads, cluster, memory, fresh),
         )
-        drawn = _measured(measures, runs, median)
+        drawn, without_values = _measured(measures, runs, median)
     labels = comparison.labels(table)
     by = comparison.scheme_label(runs)
     paired = ratios(runs, by=by, against=against)
@@ -156,6 +156,7 @@ def compare(
         *overrides.shared_environment_lines(base, variations),
         *overrides.dropped_parameters(base, variations),
         *tables.comparison_warnings(table, runs, median=median),
+        *without_values,
         *paired_tables.warnings(paired, by),
     ]
     console.show_lines(lines)
@@ -171,21 +172,27 @@ def _measure(text: str) -> "Measure":
 
 def _measured(
     measures: "Mapping[str, Measure]", runs: "Sequence[Run]", median: bool
-) -> "pl.DataFrame | None":
-    """Return the table of measures, which are named by their options; `None` without measures."""
+) -> "tuple[pl.DataFrame | None, list[str]]":
+    """Return the table of measures, which are named by their options, and warnings.
+
+    The table is `None` without measures that have values. A measure without one has a warning.
+    """
     import polars as pl
 
     from sojourn.analysis import metrics
 
-    tables = []
+    found, warnings = [], []
     for text, measure in measures.items():
         with _of_plot(text):
             measure.check_class(run.result for run in runs)
-            measured = metrics.measure(runs, **{measure.text: measure.metric})
-            if not measured["value"].is_finite().any():
-                raise ScenarioError("no run has enough such flows for a value")
-            tables.append(measured)
-    return metrics.across_seeds(pl.concat(tables), median=median) if tables else None
+        measured = metrics.measure(runs, **{measure.text: measure.metric})
+        if measured["value"].is_finite().any():
+            found.append(measured)
+        else:
+            warnings.append(
+                f"warning: --plot {text}: no run has enough such flows for a value; it is not drawn"
+            )
+    return metrics.across_seeds(pl.concat(found), median=median) if found else None, warnings
 
 
 @contextlib.contextmanager
