@@ -60,3 +60,19 @@ def test_a_narrow_table_keeps_the_ratio() -> None:
     compared = sojourn.comparison(COMPARED, {"transport": ["dctcp", "swift"]})
     (table,) = tables.summary_tables(compared.table, compared.pairs)
     assert table.optional[-2:] == ["FCT p99", "ratio"]
+
+
+def test_each_scheme_has_the_reason_for_which_its_flows_differ() -> None:
+    ring = {"kind": "collective", "algorithm": "ring", "ranks": 4, "size": "400 KB"}
+    base = {"topology": {"kind": "star", "hosts": 4}, "workload": ring, "transport": "dctcp"}
+    schemes = {
+        "one": {},
+        "swift": {"transport": "swift"},
+        "headers": {"environment": "lossless_datacentre"},
+        "larger": {"workload": {"size": "800 KB"}},
+    }
+    compared = sojourn.comparison({**base, "time_limit": "1 s", "schemes": schemes})
+    lines = paired_tables.notes(compared.pairs, compared.by, compared.runs)
+    (calls, other) = [line for line in lines if line.startswith("note: some flows")]
+    assert "of headers differ from those of one (flows that start after others)" in calls
+    assert "of larger differ from those of one (other workloads)" in other

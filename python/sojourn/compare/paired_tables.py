@@ -256,12 +256,15 @@ def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
         lines.append(f"{MARK}: without unfinished flows, which may change the ratio")
     if not table["same_flows"].all():
         others = table.filter(~pl.col("same_flows"))[by].unique(maintain_order=True).to_list()
-        names = ", ".join(scheme_name(by, other) for other in others)
-        causes = _causes(runs, by, table["against"][0], others) or (CALLS,)
-        lines.append(
-            f"note: some flows of {names} differ from those of {baseline} ({'; '.join(causes)}): "
-            "these schemes are paired by seed, not flow by flow"
-        )
+        names: dict[tuple[str, ...], list[str]] = {}
+        for other in others:
+            causes = _causes(runs, by, table["against"][0], other) or (CALLS,)
+            names.setdefault(causes, []).append(scheme_name(by, other))
+        lines += [
+            f"note: some flows of {', '.join(named)} differ from those of {baseline} "
+            f"({'; '.join(causes)}): these schemes are paired by seed, not flow by flow"
+            for causes, named in names.items()
+        ]
     if one_sided := max(table["one_sided"].to_list()):
         lines.append(
             f"note: up to {one_sided:,} flows are measured in only one of two runs (other numbers "
@@ -270,17 +273,23 @@ def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
     return lines
 
 
-def _causes(runs: Sequence[Run], by: str, against: Any, others: Sequence[Any]) -> tuple[str, ...]:
-    """Return the reasons for which the flows of `others` are not those of `against`."""
-    scenarios = {str(run.labels[by]): run.result.summary["scenario"] for run in runs}
-    if not scenarios:
+def _causes(runs: Sequence[Run], by: str, against: Any, other: Any) -> tuple[str, ...]:
+    """Return the reasons for which the flows of `other` are not those of `against`.
+
+    The tuple is empty if only flows that start after others can differ.
+    """
+    if not runs:
         return (CALLS, "other loads", "other workloads")
-    baseline = scenarios[str(against)]
-    compared = [scenarios[str(other)] for other in others]
+    summaries = {str(run.labels[by]): run.result.summary for run in runs}
+    chosen = [summaries[str(value)] for value in (other, against)]
+    differs = {
+        name: chosen[0]["scenario"][name] != chosen[1]["scenario"][name]
+        for name in ("workload", "topology", "packet")
+    }
     causes = {
-        "other workloads": any(each["workload"] != baseline["workload"] for each in compared),
-        "other networks": any(each["topology"] != baseline["topology"] for each in compared),
-        HEADERS: any(each["packet"] != baseline["packet"] for each in compared),
+        "other workloads": differs["workload"],
+        "other networks": differs["topology"],
+        HEADERS: differs["packet"] and any(summary["load"] for summary in chosen),
     }
     return tuple(cause for cause, applies in causes.items() if applies)
 
