@@ -31,3 +31,9 @@ def naming(name: str) -> Iterator[None]:
         raise
     except ScenarioError as error:
         raise (prefixed(error, name) if name else error) from None
+
+
+def check_whole(name: str, value: object) -> None:
+    """Raise `ScenarioError` for an option that is not a whole number; NumPy's are."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ScenarioError(f"{name}: must be a whole number, not {value!r}")

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import check_whole
 from sojourn.base.units import MEMORY_UNITS, format_memory, parse_memory
 
 DEFAULT_SHARE = 0.9
@@ -25,10 +26,13 @@ def budget(amount: str | int | None = None) -> int:
     `amount` is a number of bytes or a text such as `4 GB`; the default is `DEFAULT_SHARE` of the
     free memory.
     """
-    if isinstance(amount, int):
-        return amount
     if amount is None:
         return int(DEFAULT_SHARE * free())
+    if not isinstance(amount, str):
+        check_whole("memory", amount)
+        if amount < 1:
+            raise ScenarioError(f"memory: must be at least 1 byte, not {amount}")
+        return amount
     try:
         return parse_memory(amount)
     except ValueError:

@@ -13,12 +13,13 @@ import polars as pl
 from sojourn._core import ScenarioError
 from sojourn.analysis import breakdown, convergence, durations, long_lived, metrics, paired
 from sojourn.analysis.fidelity import with_self_check
+from sojourn.base.errors import check_whole
 from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
 from sojourn.runs.runner import MAX_RUNS, over_seeds, sweep
 from sojourn.scenario.encoding import SCHEMES
 from sojourn.scenario.fields import find
-from sojourn.scenario.overrides import expand, labels_of, scheme_names, schemes_of
+from sojourn.scenario.overrides import check_listed, expand, labels_of, scheme_names, schemes_of
 
 COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
 """The columns after those of the variations."""
@@ -55,11 +56,14 @@ def run_all(
     """
     # A variation with the name of another column, such as `size`, is named by its full path.
     schemes = schemes_of(base)
+    for name, values in variations.items():
+        check_listed(name, values)
     other_columns = {*COLUMNS, *paired.COLUMNS, *FLOW_COLUMNS}
     variations = {
         find(schemes[0][1], name) if name in other_columns else name: values
         for name, values in variations.items()
     }
+    check_whole("seeds", seeds)
     count = seeds * len(schemes) * math.prod(len(values) for values in variations.values())
     if count > MAX_RUNS:
         raise ScenarioError(f"{count} runs: at most {MAX_RUNS} can be compared")

@@ -17,7 +17,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn._core import ScenarioError
-from sojourn.base.errors import naming
+from sojourn.base.errors import check_whole, naming
 from sojourn.base.memory import budget, guard
 from sojourn.base.progress import RunProgress, progress_display
 from sojourn.base.threads import InterruptibleThread
@@ -152,6 +152,8 @@ def _run_each(  # noqa: PLR0913 - as `run_many`
 ) -> list[Result]:
     """Run scenarios without a fidelity, as `run_many`; errors begin with names, if not empty."""
     max_threads = _core.MOST_THREADS
+    if threads is not None:
+        check_whole("threads", threads)
     if threads is not None and not 1 <= threads <= max_threads:
         raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
     if threads is not None and cluster is not None:
@@ -264,10 +266,21 @@ def _stop_function(runs: Iterable[RunProgress], pool: Executor) -> Callable[[str
 
 def sweep(runs: Sequence[tuple[Labels, ScenarioLike]], **options: Any) -> list[Run]:
     """Run labelled scenarios, with the options of `run_many`; errors name the labels."""
+    is_list = isinstance(runs, Sequence) and not isinstance(runs, str)
+    if not is_list or not all(map(_is_labelled, runs)):
+        raise ScenarioError(
+            "runs: expected a list of pairs of labels and a scenario, as `expand` returns them"
+        )
     names = [", ".join(f"{name}={value}" for name, value in labels.items()) for labels, _ in runs]
     cache = options.pop("cache", None)
     results = _run_named(names, [scenario for _, scenario in runs], cache, **options)
     return [Run(labels, result) for (labels, _), result in zip(runs, results, strict=True)]
+
+
+def _is_labelled(entry: Any) -> bool:
+    """Return true for a pair of labels and something else."""
+    is_pair = isinstance(entry, tuple | list) and len(entry) == 2
+    return is_pair and isinstance(entry[0], Mapping)
 
 
 def over_seeds(
@@ -277,6 +290,7 @@ def over_seeds(
 
     Raises `ScenarioError` for less than one seed.
     """
+    check_whole("seeds", seeds)
     if seeds < 1:
         raise ScenarioError(f"seeds: must be at least 1, not {seeds}")
     return [

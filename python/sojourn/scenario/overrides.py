@@ -107,6 +107,8 @@ def _combinations(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations, each as it would be alone."""
+    for name, listed in variations.items():
+        check_listed(name, listed)
     lists = [[without_array(value) for value in listed] for listed in variations.values()]
     labelled = [list(zip(labels_of(listed), listed, strict=True)) for listed in lists]
     for name, pairs in zip(variations, labelled, strict=True):
@@ -127,6 +129,13 @@ def _combinations(
                 labels[name] = label
             combinations.append((labels, scenario))
     return combinations
+
+
+def check_listed(name: str, listed: Any) -> None:
+    """Raise `ScenarioError` unless the values of a variation are several, such as a list."""
+    if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Iterable):
+        value = shortened(repr(listed))
+        raise ScenarioError(f"{shortened(name)}: expected a list of values, such as [{value}]")
 
 
 def _check_distinct(name: str, labels: Sequence[Any]) -> None:

@@ -118,6 +118,8 @@ def with_files(scenario: ScenarioLike, directory: Path | None = None) -> Scenari
             return {"name": name, "text": _text(name, field, directory)}
         return value
 
+    if unnamed := [key for key in scenario if not isinstance(key, str)]:
+        raise ScenarioError(f"scenario: names must be texts, not {unnamed[0]!r}")
     return {key: load(value, str(key)) for key, value in scenario.items()}
 
 
