@@ -1,6 +1,6 @@
 """Seeds that draw nothing: runs that are the same, or that have the same flows.
 
-The interval over seeds of equal runs has the width zero, which says nothing of the accuracy.
+The interval over seeds of equal runs has the width zero, whatever the accuracy of the runs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
 
 
 class Repetition:
-    """Whether each scheme's runs so far are the same with all seeds.
+    """Test whether each scheme's runs so far are the same with all seeds.
 
     Of each scheme it keeps the first run, until runs of some scheme differ.
     """
