@@ -185,7 +185,7 @@ def _measured(
     for text, measure in measures.items():
         with _of_plot(text):
             measure.check_class(run.result for run in runs)
-        measured = metrics.measure(runs, **{measure.text: measure.metric})
+            measured = metrics.measure(runs, **{measure.text: measure.metric})
         if measured["value"].is_finite().any():
             found.append(measured)
         else:
