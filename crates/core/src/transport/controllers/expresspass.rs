@@ -128,7 +128,7 @@ struct ExpressPass {
     patience: Duration,
     /// Time of the last packet, data or stop.
     sent_at: Time,
-    /// When it last answered a credit with a stop, and which.
+    /// Time of the last stop, and the credit that it answered.
     stop: (Time, u32),
 }
 

@@ -393,7 +393,7 @@ mod tests {
         };
         assert_eq!(warnings(1), [""; 0]);
         let warning = &warnings(20)[0];
-        assert!(warning.contains("9 packet times is 10.8 us, less than the base RTT"), "{warning}");
+        assert!(warning.contains("10.8 us is less than the base RTT of 44.928 us"), "{warning}");
     }
 
     #[test]

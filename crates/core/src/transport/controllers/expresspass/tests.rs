@@ -107,8 +107,11 @@ fn a_sender_without_data_for_two_base_rtts_stops_the_credits() {
     let mut stops = |us, number| flow.on_credit(at(us), &Credit { number, ..first });
     let answers = [(20, 2), (21, 3), (22, 4), (40, 5), (41, 6)].map(|(us, i)| stops(us, i));
     assert_eq!(answers, [false, true, false, false, true]);
-    let request = OutgoingPacket { kind: Kind::Request, ..OUTGOING };
-    assert_eq!(flow.header(&request), Header::Credit { number: 6, class: 0 });
+    // A later request follows a timeout.
+    for (us, number) in [(41, 6), (42, 0)] {
+        let request = OutgoingPacket { kind: Kind::Request, now: at(us), ..OUTGOING };
+        assert_eq!(flow.header(&request), Header::Credit { number, class: 0 });
+    }
 }
 
 #[test]
