@@ -58,8 +58,10 @@ INTERVALS_NOTE = (
     "±: 95 % confidence by batches of flows, without a bias of the samples; "
     f"± -: fewer than {BATCHES * LEAST_IN_BATCH} flows, or over 1 % of them unfinished"
 )
-SELF_CHECK_NOTE = "; at least the error of the self-check"
 """Definition of the intervals of answers by samples."""
+
+SELF_CHECK_NOTE = "; at least the error of the self-check"
+"""Addition to the definition for answers by a law."""
 
 MOST_ROWS = 5
 """Largest number of links, and of unfinished flows, in a table."""
