@@ -225,7 +225,10 @@ def test_an_invalid_scenario_gives_a_one_line_error_and_no_files(  # noqa: PLR09
         ),
         (["compare", "scenario.toml", "--vary", "transport=tcp,tcp"], "duplicate value `tcp`"),
         (["compare"], "Missing argument"),
-        (["run", "scenario.toml", "--set", "load=0.1,0.2"], "--set load=0.1,0.2: expected NAME="),
+        (
+            ["run", "scenario.toml", "--set", "load=0.1,0.2"],
+            "--set load=0.1,0.2: expected one value",
+        ),
         (["run", "scenario.toml", "--set", "laod=0.1"], "did you mean `workload.load`?"),
         (["run", "scenario.toml", "--scheme", "a"], "the scenario has no table `schemes`"),
         (["trace", "scenario.toml", "--out", "scenario.toml"], "is an input of the scenario"),
