@@ -48,7 +48,6 @@ impl RouterKind for Config {
             last_resumed: None,
             unlisted: Vec::new(),
             seen: [0; 2],
-            last_tick: Time::ZERO,
             share: 0.0,
             next_tick: Time::ZERO + self.initial_rtt * 2,
         })
@@ -104,11 +103,11 @@ struct Pdq {
     rtt: f64,
     /// Flow that was resumed last, and the time.
     last_resumed: Option<(FlowNumber, Time)>,
-    /// Flows that do not fit into the list, in order of their numbers, and when they were seen last.
-    unlisted: Vec<(FlowNumber, Time)>,
-    /// Number of unlisted flows that were seen since the last tick, and between that and the one before.
+    /// Flows that do not fit into the list and were seen since the last tick, in order of their numbers.
+    unlisted: Vec<FlowNumber>,
+    /// Number of times that a flow joined these since the last tick, and before it. A flow that was listed
+    /// meanwhile counts again: with each flow once, 48 flows of 1 MB at 1 Gb/s took 1.4 times as long.
     seen: [usize; 2],
-    last_tick: Time,
     /// Rate of each unlisted flow.
     share: f64,
     next_tick: Time,
@@ -141,7 +140,7 @@ impl Router for Pdq {
         };
         let granted = match self.insert(entry, previous.is_some()) {
             Some(position) => self.allocate(position, requested, now),
-            None => self.unlisted_share(packet.flow, now).min(requested),
+            None => self.unlisted_share(packet.flow).min(requested),
         };
         let grant = if granted > 0.0 {
             Grant::Rate(granted as f32)
@@ -188,9 +187,7 @@ impl Router for Pdq {
     /// Rate controller ([pdq12] §3), every two RTTs.
     fn on_tick(&mut self, view: PortView) {
         let timeout = Duration::from_seconds(TIMEOUT_RTTS * self.rtt);
-        let is_recent = |last_seen| view.now.since(last_seen) <= timeout;
-        self.list.retain(|entry| is_recent(entry.last_seen));
-        self.unlisted.retain(|&(_, last_seen)| is_recent(last_seen));
+        self.list.retain(|entry| view.now.since(entry.last_seen) <= timeout);
         let with_rtt = self.list.iter().filter(|entry| entry.rtt > 0.0);
         let (sum, count) = with_rtt
             .fold((0.0, 0.0), |(sum, count), entry| (sum + f64::from(entry.rtt), count + 1.0));
@@ -200,9 +197,9 @@ impl Router for Pdq {
         let span = 2.0 * self.rtt;
         self.capacity = (self.link_rate - view.backlog as f64 / span).max(0.0);
         let left = self.capacity - self.list.iter().map(|entry| entry.rate).sum::<f64>();
-        self.share = self.zero_if_small(left / self.recently_seen().max(1) as f64);
+        self.share = self.zero_if_small(left / self.unlisted_count().max(1) as f64);
         self.seen = [0, self.seen[0]];
-        self.last_tick = view.now;
+        self.unlisted.clear();
         self.next_tick = view.now + Duration::from_seconds(span);
     }
 
@@ -224,24 +221,19 @@ impl Pdq {
     fn remove(&mut self, flow: FlowNumber) {
         if let Some(position) = self.position(flow) {
             self.list.remove(position);
-        } else if let Ok(place) = self.unlisted_place(flow) {
+        } else if let Ok(place) = self.unlisted.binary_search(&flow) {
             self.unlisted.remove(place);
         }
-    }
-
-    /// Returns the place of a flow among those outside the list, or where it belongs.
-    fn unlisted_place(&self, flow: FlowNumber) -> Result<usize, usize> {
-        self.unlisted.binary_search_by_key(&flow, |&(flow, _)| flow)
     }
 
     /// Returns the position behind the listed and the other flows. The paper leaves open how often flows
     /// probe that are not in the list: once per RTT, the probes of hundreds would leave data no room.
     fn last_position(&self) -> usize {
-        self.list.len() + self.recently_seen()
+        self.list.len() + self.unlisted_count()
     }
 
-    /// Number of unlisted flows between two ticks.
-    fn recently_seen(&self) -> usize {
+    /// Number of flows outside the list: those of the time between two ticks.
+    fn unlisted_count(&self) -> usize {
         self.seen[0].max(self.seen[1])
     }
 
@@ -317,14 +309,10 @@ impl Pdq {
     }
 
     /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity).
-    fn unlisted_share(&mut self, flow: FlowNumber, now: Time) -> f64 {
-        let place = self.unlisted_place(flow);
-        let is_first =
-            place.is_err() || place.is_ok_and(|place| self.unlisted[place].1 <= self.last_tick);
-        self.seen[0] += usize::from(is_first);
-        match place {
-            Ok(place) => self.unlisted[place].1 = now,
-            Err(place) => self.unlisted.insert(place, (flow, now)),
+    fn unlisted_share(&mut self, flow: FlowNumber) -> f64 {
+        if let Err(place) = self.unlisted.binary_search(&flow) {
+            self.unlisted.insert(place, flow);
+            self.seen[0] += 1;
         }
         self.share
     }

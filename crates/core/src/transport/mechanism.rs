@@ -203,7 +203,7 @@ impl Mechanism {
         Self {
             signalling: Signalling::Header,
             credit,
-            // NDP's senders do not know which of their flows is short.
+            // Hosts of htsim are fair among flows of NDP.
             turns: Some(if answers_trimmed {
                 TurnOrder::RoundRobin
             } else {
