@@ -211,3 +211,11 @@ def test_an_interrupted_sweep_keeps_finished_runs_and_resumes(
 def test_threads_and_cluster_exclude_each_other() -> None:
     with pytest.raises(ScenarioError, match="--threads cannot be combined with --cluster"):
         sojourn.run_many([SCENARIO], threads=2, cluster="tcp://127.0.0.1:1")
+
+
+def test_a_fluid_on_two_threads_has_the_result_and_the_cpu_time_of_one() -> None:
+    fluid = {key: value for key, value in SCENARIO.items() if key != "transport"}
+    fluid = sojourn.override(fluid | {"model": "processor_sharing"}, {"workload.flows": 5_000})
+    one, two = (sojourn.run(fluid, threads=threads) for threads in (1, 2))
+    assert_frame_equal(one.flows, two.flows)
+    assert two.summary["cpu_seconds"] > 0

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -73,15 +73,26 @@ def tables(table: pl.DataFrame) -> list[Table]:
     return output
 
 
+class Wording(NamedTuple):
+    """Words of sentences that depend on what is shown beside them."""
+
+    time: str = "time"
+    """Name of the mean FCT."""
+    no_interval: str = f" (no interval: it needs {LEAST_FOR_MEAN} seeds)"
+    """Remark on a ratio without an interval, of too few seeds."""
+
+
 def sentences(
-    table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None, time: str = "time"
+    table: pl.DataFrame,
+    by: str,
+    differences: pl.DataFrame | None = None,
+    wording: Wording = Wording(),  # noqa: B008 - immutable
 ) -> list[str]:
     """Return a sentence for each scheme and each combination of the other variations.
 
     Sentences about jobs and calls come first. Those about all flows, by size, precede those about
     each class, and those about completion times precede those about the throughput of long-lived
     flows. With `differences` of FCT breakdowns, a sentence names the largest part of a difference.
-    Ratios are of mean FCTs, which `time` names.
     """
     if table.is_empty():
         return []
@@ -97,7 +108,7 @@ def sentences(
     ]
     times = table.filter(pl.col("metric").is_in(TIMES), pl.col("value").is_not_nan())
     lines = [_time_sentence(row, by, labels) for row in times.to_dicts()]
-    lines += [_sentence(group.to_dicts(), by, labels, parts, time) for group in groups]
+    lines += [_sentence(group.to_dicts(), by, labels, parts, wording) for group in groups]
     throughputs = table.filter(pl.col("metric") == THROUGHPUT, pl.col("value").is_not_nan())
     # A single class is all flows.
     if throughputs["class"].n_unique() == long_lived.SINGLE_CLASS:
@@ -156,17 +167,17 @@ def _changes(values: dict[str, float]) -> str:
 
 
 def _sentence(
-    rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts, time: str
+    rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts, wording: Wording
 ) -> str:
     first = rows[0]
     sized = [row for row in rows if row["size"] != ALL.name]
-    of_baseline = f" of {scheme_name(by, first['against'])}'s {time}"
+    of_baseline = f" of {scheme_name(by, first['against'])}'s {wording.time}"
     clauses: list[str] = []
     for row in sized or rows[:1]:
         if math.isnan(row["value"]):
             clauses.append(f"{_flows(row)} have no ratio: none finished under both schemes")
             continue
-        ratio = f"{_number(row['value'], row)}{of_baseline}{_bounds(row)}"
+        ratio = f"{_number(row['value'], row)}{of_baseline}{_bounds(row, wording)}"
         clauses.append(f"{_flows(row)} take {ratio}{_left_out(row, by)}{parts.largest(row)}")
         of_baseline = ""
     return f"{_case(first, by, labels)}{scheme_name(by, first[by])}'s {'; '.join(clauses)}"
@@ -228,11 +239,10 @@ def scheme_name(by: str, value: Any) -> str:
     return value if isinstance(value, str) else f"{by}={value}"
 
 
-def _bounds(row: dict[str, Any]) -> str:
+def _bounds(row: dict[str, Any], wording: Wording = Wording()) -> str:  # noqa: B008 - immutable
     if math.isnan(row["low"]):
         needs_seeds = row["seeds"] < LEAST_FOR_MEAN and not row["repeated"]
-        seeds = f": it needs {LEAST_FOR_MEAN} seeds" if needs_seeds else ""
-        return f" (no interval{seeds})"
+        return wording.no_interval if needs_seeds else " (no interval)"
     low, high = (_number(row[name], row) for name in ("low", "high"))
     note = "; no significant difference" if row["low"] <= 1 <= row["high"] else ""
     return f" ({low} to {high}{note})"

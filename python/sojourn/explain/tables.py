@@ -52,35 +52,43 @@ NEAR = "near the ideal FCT"
 """Words on flows with a slowdown below `NEAR_IDEAL`, in place of a cause."""
 
 
-def sentences(
-    runs: Sequence[Run], labels: Sequence[str], buckets: Sequence[metrics.Bucket] | None = None
-) -> list[str]:
+def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Return for each scheme, size and class the mean slowdown and its largest part above 1.
 
-    A mean slowdown below `NEAR_IDEAL` has no largest part. The default `buckets` are those of
-    `metrics.sizes_and_classes`.
+    A mean slowdown below `NEAR_IDEAL` has no largest part.
     """
-    chosen = buckets or metrics.sizes_and_classes(run.result for run in runs)
-    table = breakdown.by_size(runs, chosen, excess=True, slowdowns=True)
+    table = breakdown.by_size(runs, excess=True, slowdowns=True)
     if table.is_empty():
         return []
     columns = [name for name in GROUP_COLUMNS if name in table.columns]
-    by_names = {tuple(bucket.where[name] for name in columns): bucket for bucket in chosen}
+    buckets = {
+        tuple(bucket.where[name] for name in columns): bucket
+        for bucket in metrics.sizes_and_classes(run.result for run in runs)
+    }
     lines = []
     for group in table.partition_by([*labels, *columns], maintain_order=True):
         values = dict(zip(group["metric"], group["value"], strict=True))
-        bucket = by_names[tuple(group[name][0] for name in columns)]
+        bucket = buckets[tuple(group[name][0] for name in columns)]
         if bucket == metrics.ALL:
             continue
         case = {label: str(group[label][0]) for label in labels}
         same = [run for run in runs if all(str(run.labels[k]) == v for k, v in case.items())]
         scheme = ", ".join(case.values())
         prefix = f"{scheme}: " if scheme else ""
-        flows = flows_of(bucket)
-        slowdown = format_ratio(values[TOTAL])
-        cause = _main_cause(values, same, bucket)
-        lines.append(f"{prefix}{flows} have a mean slowdown of {slowdown}{cause}")
+        lines.append(f"{prefix}{flows_of(bucket)} have {_slowdown(values, same, bucket)}")
     return lines
+
+
+def slowdown_of(run: Run, bucket: metrics.Bucket) -> str:
+    """Return the mean slowdown of a size or class of a run, and its largest part above 1."""
+    table = breakdown.by_size([run], [bucket], excess=True, slowdowns=True)
+    values = dict(zip(table["metric"], table["value"], strict=True))
+    return _slowdown(values, [run], bucket)
+
+
+def _slowdown(values: Mapping[str, float], runs: Sequence[Run], bucket: metrics.Bucket) -> str:
+    slowdown = format_ratio(values[TOTAL])
+    return f"a mean slowdown of {slowdown}{_main_cause(values, runs, bucket)}"
 
 
 def flows_of(bucket: metrics.Bucket) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from sojourn.analysis import breakdown, jobs, metrics, paired
 from sojourn.base.units import format_time
 from sojourn.compare import paired_tables
@@ -11,8 +13,8 @@ from sojourn.show.intervals import format_ratio
 from sojourn.view import loading
 from sojourn.view.flow_blocks import SCHEME
 
-NEEDS = f"it needs {metrics.LEAST_FOR_MEAN} seeds"
-"""Words of a comparison on a missing interval, which the page replaces by a command."""
+WORDING = paired_tables.Wording(time="mean FCT", no_interval="")
+"""The page shows mean slowdowns beside the ratios of FCTs, and has no option for seeds."""
 
 
 def sentence(runs: Sequence[Run], source: str) -> str:
@@ -42,14 +44,14 @@ def _of_one(run: Run) -> str:
     total = metrics.judged(result).height
     flows = tables.flows_of(bucket)
     if breakdown.are_kept(result):
-        (line,) = tables.sentences([run], [], [bucket])
+        what = tables.slowdown_of(run, bucket)
     else:
-        line = f"{flows} have a mean slowdown of {format_ratio(slowdown)}; {_missing(result)}"
+        what = f"a mean slowdown of {format_ratio(slowdown)}; {_missing(result)}"
     if count == 1:
-        line = line.replace("flows", "flow", 1).replace(" have", " has", 1)
+        flows = flows.replace("flows", "flow", 1)
     in_all = "" if count == total else f", of {grouped(total)} in all,"
-    subject, verb, rest = line.partition(" has" if count == 1 else " have")
-    return "; ".join([*_job(result), f"{grouped(count)} {subject}{in_all}{verb}{rest}"])
+    verb = "has" if count == 1 else "have"
+    return "; ".join([*_job(result), f"{grouped(count)} {flows}{in_all} {verb} {what}"])
 
 
 def _largest_group(result: Result) -> tuple[metrics.Bucket, float] | None:
@@ -93,12 +95,12 @@ def _of_two(runs: Sequence[Run], source: str) -> str:
     ratios = paired.ratios(runs, by=SCHEME)
     are_kept = all(breakdown.are_kept(run.result) for run in runs)
     differences = breakdown.differences(runs, SCHEME) if are_kept else None
-    lines = paired_tables.sentences(ratios, SCHEME, differences, "mean FCT")
+    lines = paired_tables.sentences(ratios, SCHEME, differences, WORDING)
     if not lines:
         return ""
-    line = lines[0]
-    if NEEDS not in line:
-        return line
+    means = ratios.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
+    if not means["low"].is_nan().any():
+        return lines[0]
     is_one = "--vary" in source or (source.count(".toml") == 1 and " " not in source)
     command = f"sojourn compare {source if is_one else 'SCENARIO'} --seeds 5"
-    return f"{line.replace(f' (no interval: {NEEDS})', '')}; `{command}` gives intervals"
+    return f"{lines[0]}; `{command}` gives intervals"

@@ -120,6 +120,40 @@ fn homa_message_with_retransmissions_keeps_the_priority_of_its_grants() {
     assert!(wait < 40.0, "{wait} us");
 }
 
+#[test]
+fn an_idle_host_with_a_slow_link_slows_no_flow_of_others() {
+    for transport in ["homa", "ndp", "phost"] {
+        for slow in ["100 Gbps", "10 Gbps", "1 Gbps"] {
+            let links = format!(
+                "from,to,rate,delay\na,s,100 Gbps,2 us\nb,s,100 Gbps,2 us\nidle,s,{slow},2 us\n"
+            );
+            let results = run(&json!({
+                "environment": "lossy_datacentre",
+                "topology": { "kind": "graph", "file": { "name": "links.csv", "text": links } },
+                "transport": transport,
+                "workload": flows(&[(0.0, 0, 1, 10_000_000)]),
+            }));
+            let slowdown = results.flows.slowdown[0];
+            assert!(slowdown < 1.02, "{transport}: {slowdown} beside {slow}");
+        }
+    }
+}
+
+#[test]
+fn ndp_host_serves_its_flows_in_turns() {
+    let rows = [(0.0, 0, 1, 2_000_000), (0.0, 0, 2, 1_000_000)];
+    let results = run(&json!({
+        "topology": { "kind": "star", "hosts": 3, "rate": "10 Gbps", "delay": "2 us" },
+        "transport": "ndp",
+        "workload": flows(&rows),
+    }));
+    // Of 1500-byte packets with 1448 bytes: the shorter one has half of the link until it ends.
+    let megabyte = 1e6 / 1448.0 * PACKET;
+    for (fct, megabytes) in results.flows.fct_s.iter().zip([3.0, 2.0]) {
+        assert!((0.98..1.03).contains(&(fct * 1e6 / (megabytes * megabyte))), "{fct}");
+    }
+}
+
 /// NDP on a star of 100 Gb/s and 1 us per link, with packets of 4096 + 64 bytes and control packets of 64.
 fn ndp(window: u32, rows: &[(f64, u32, u32, u64)]) -> Value {
     json!({
