@@ -355,9 +355,7 @@ def differences(
     """
     schemes = list({str(run.labels[by]): run.labels[by] for run in runs}.values())
     reference = str(reference_of(schemes, against))
-    distinct = metrics.distinct(runs)
-    # Only if all schemes have the same run with all seeds: the others need the baseline's seeds.
-    runs = distinct if len(distinct) == len(metrics.by_scheme(runs)) else runs
+    runs = metrics.without_repetition(runs)
 
     def other_labels(run: Run) -> str:
         return str({name: value for name, value in run.labels.items() if name != by})

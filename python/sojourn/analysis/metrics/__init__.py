@@ -43,7 +43,13 @@ from sojourn.analysis.metrics.measures import (
     utilisation,
     without_biased,
 )
-from sojourn.analysis.metrics.seeds import are_same, by_scheme, distinct, have_same_flows
+from sojourn.analysis.metrics.seeds import (
+    are_same,
+    by_scheme,
+    distinct,
+    have_same_flows,
+    without_repetition,
+)
 from sojourn.analysis.metrics.statistics import (
     LEAST_FOR_MEAN,
     LEAST_FOR_MEDIAN,
@@ -143,4 +149,5 @@ __all__ = [
     "with_bounds",
     "within",
     "without_biased",
+    "without_repetition",
 ]

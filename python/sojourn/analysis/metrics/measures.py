@@ -1,6 +1,5 @@
 """Metrics that reduce a run to one number, and their summary over seeds."""
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +17,7 @@ from sojourn.analysis.metrics.buckets import (
     timed,
     warm_up_s,
 )
-from sojourn.analysis.metrics.seeds import Repetition
+from sojourn.analysis.metrics.seeds import without_repetition
 from sojourn.analysis.metrics.statistics import (
     Statistic,
     is_percentile,
@@ -214,16 +213,14 @@ def measure(runs: Iterable[Run], **metrics: Metric) -> pl.DataFrame:
 
     If the runs of all schemes are the same with each seed, only those of the first seed have rows.
     """
-    repetition = Repetition()
-    rows, of_first = [], []
-    for run in runs:
-        is_first = repetition.add(run)
-        for name, metric in metrics.items():
-            rows.append({**run.labels, "metric": name, **_measured(metric, run.result)._asdict()})
-            of_first.append(is_first)
-    if repetition:
-        rows = list(itertools.compress(rows, of_first))
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame(
+        [
+            {**run.labels, "metric": name, **_measured(metric, run.result)._asdict()}
+            for run in without_repetition(runs)
+            for name, metric in metrics.items()
+        ],
+        infer_schema_length=None,
+    )
 
 
 def _measured(metric: Metric, result: Result) -> Statistic:

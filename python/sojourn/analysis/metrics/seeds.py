@@ -4,7 +4,6 @@ The interval over seeds of equal runs has the width zero, whatever the accuracy 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -65,38 +64,20 @@ def _drawn(result: Result) -> pl.DataFrame:
 def distinct(runs: Iterable[Run]) -> list[Run]:
     """Return the runs, and of schemes whose runs are the same with all seeds only the first."""
     runs = list(runs)
-    repeated = {
-        id(run)
-        for group in by_scheme(runs)
-        if are_same([run.result for run in group])
-        for run in group[1:]
-    }
+    repeated = {id(run) for group in by_scheme(runs) if _repeats(group) for run in group[1:]}
     return [run for run in runs if id(run) not in repeated]
 
 
-class Repetition:
-    """Test whether each scheme's runs so far are the same with all seeds.
+def _repeats(group: Sequence[Run]) -> bool:
+    seeds = {run.labels.get("seed") for run in group}
+    return len(seeds) == len(group) and are_same([run.result for run in group])
 
-    Of each scheme it keeps the first run, until runs of some scheme differ.
+
+def without_repetition(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs; only the first of each scheme if those of all are the same with all seeds.
+
+    Where schemes are joined by seed, those that differ need the seeds of the others.
     """
-
-    def __init__(self) -> None:
-        self._first: dict[str, Run] | None = {}
-        self._seeds: set[Any] = set()
-
-    def add(self, run: Run) -> bool:
-        """Add a run; return true for the first one of its scheme, while no runs differ."""
-        if self._first is None or "seed" not in run.labels:
-            self._first = None
-            return False
-        self._seeds.add(run.labels["seed"])
-        key = str({name: value for name, value in run.labels.items() if name != "seed"})
-        first = self._first.setdefault(key, run)
-        if first is not run and (
-            first.labels["seed"] == run.labels["seed"] or not _is_same(first.result, run.result)
-        ):
-            self._first = None
-        return first is run
-
-    def __bool__(self) -> bool:
-        return self._first is not None and len(self._seeds) > 1
+    runs = list(runs)
+    first = distinct(runs)
+    return first if len(first) == len(by_scheme(runs)) else runs
