@@ -243,7 +243,7 @@ impl Scenario {
             queues,
             from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
             passing: self.switch.passing(control_priority),
-            is_awaited: self.host.flow_limit().is_some()
+            is_awaited: self.host.port_share().flow_limit.is_some()
                 || mechanisms()
                     .any(|mechanism| mechanism.pacing.is_some() || mechanism.turns.is_some()),
             has_telemetry: mechanisms().any(|mechanism| mechanism.signalling.collects_telemetry()),
@@ -477,7 +477,7 @@ impl Scenario {
                 &self.transports,
                 &flows.classes,
                 &self.packet,
-                self.host.flow_limit(),
+                self.host.port_share(),
                 self.effective_entropy(),
                 self.base_rtt(),
             ),

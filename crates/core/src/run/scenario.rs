@@ -12,7 +12,7 @@ use crate::base::schema::{
 use crate::base::units::{Duration, Time};
 use crate::ideal::models;
 use crate::model::graph::{DegradedLinks, Extent, Failure, LinkTrace};
-use crate::model::host_clock;
+use crate::model::host_clock::{self, Service};
 use crate::model::packet::Format;
 use crate::network::forwarding::Forwarding;
 use crate::network::routes::Routing;
@@ -213,6 +213,10 @@ impl Scenario {
     /// environment.
     pub(super) fn queues(&self, transport: &controllers::Config) -> [disciplines::Config; 2] {
         let [switch, host] = self.environment.queues(transport, &self.packet, || self.extent());
+        let host = match self.host.service {
+            Service::Fifo | Service::Fair => host,
+            Service::RoundRobin => disciplines::Config::round_robin(defaults()),
+        };
         [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
     }
 

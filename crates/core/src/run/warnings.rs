@@ -112,7 +112,7 @@ impl Scenario {
         let host = longest(true).map(|queue| {
             let hint = match self.host.service {
                 Service::Fifo => "; give `host.service = \"fair\"`",
-                Service::Fair => "",
+                Service::Fair | Service::RoundRobin => "",
             };
             format!(
                 "a host's own queue reached {queue}: other flows of the host wait behind it{hint}"

@@ -1,10 +1,10 @@
 //! Transports of a run by class of flows.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use crate::base::units::Duration;
+use crate::model::host_clock::PortShare;
 use crate::model::packet::Format;
 use crate::transport::controllers::Config as Transport;
 use crate::transport::{Mechanism, selectors};
@@ -30,22 +30,23 @@ pub struct Transports<'a> {
 }
 
 impl<'a> Transports<'a> {
-    /// Assigns each class the transport with its name in `others`, or else `default`. Hosts limit the
-    /// packets of a flow in their ports to `flow_limit`, and choose paths by
-    /// `entropy` if it is given.
+    /// Assigns each class the transport with its name in `others`, or else `default`. Flows have
+    /// `port_share` of their hosts' ports, and hosts choose paths by `entropy` if it is given.
     pub fn new(
         default: &'a Transport,
         others: &'a BTreeMap<String, Transport>,
         classes: &[String],
         format: &Format,
-        flow_limit: Option<NonZeroU16>,
+        port_share: PortShare,
         entropy: Option<&'a selectors::Config>,
         base_rtt: Duration,
     ) -> Self {
         let all = std::iter::once(default).chain(others.values());
         let all = all.map(|transport| {
             let mut mechanism = transport.mechanism(format);
-            mechanism.flow_limit = flow_limit.filter(|_| mechanism.turns.is_none());
+            if mechanism.turns.is_none() {
+                mechanism.port_share = port_share;
+            }
             mechanism.returns_entropy |= entropy.is_some();
             ClassTransport { config: transport, mechanism: Arc::new(mechanism) }
         });

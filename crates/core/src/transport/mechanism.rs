@@ -1,10 +1,9 @@
 //! Options of a transport for the shared sender and receiver.
 
-use std::num::NonZeroU16;
-
 use super::endpoint::sender;
 use crate::base::schema::{Bounds, Problem, defaults, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::host_clock::PortShare;
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet, SACK_BLOCKS};
 
 /// Options of a transport's sender and receiver: mechanism, not policy.
@@ -41,9 +40,8 @@ pub struct Mechanism {
     ///
     /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
     pub sends_trains: bool,
-    /// Packets of a flow that may wait in its host's port; none if only pacing limits them. Set by the
-    /// host, not by the transport.
-    pub flow_limit: Option<NonZeroU16>,
+    /// Limits of a flow's packets in its host's port, besides pacing. Set by the host, not by the transport.
+    pub port_share: PortShare,
     /// True if ACKs return the entropy values of packets and the number of received segments. Set by the
     /// routing, unless the transport sets it.
     pub returns_entropy: bool,
@@ -181,7 +179,7 @@ impl Mechanism {
             turns: None,
             sleek: false,
             sends_trains: false,
-            flow_limit: None,
+            port_share: PortShare::default(),
             returns_entropy: false,
         }
     }

@@ -8,7 +8,7 @@ use sojourn_core::run::Results;
 
 /// Every fair queueing discipline. With these parameters no two flows share a hash bucket, and
 /// `CoDel` does not drop.
-const FAIR: [&str; 4] = ["fair_queueing", "drr", "sfq", "fq_codel"];
+const FAIR: [&str; 5] = ["fair_queueing", "drr", "round_robin", "sfq", "fq_codel"];
 
 fn fair(kind: &str) -> Value {
     match kind {

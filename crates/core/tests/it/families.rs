@@ -273,7 +273,7 @@ fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
             // All packets of these tests have one priority and belong to one flow, and none waits
             // for long.
             "codel" | "credit_shaper" | "drop_tail" | "drr" | "fair_queueing" | "fq_codel"
-            | "pfabric" | "sfq" => vec![json!({ "kind": name })],
+            | "pfabric" | "round_robin" | "sfq" => vec![json!({ "kind": name })],
             // Without trimming, so that all data that is not dropped keeps its size and order.
             "composite" => {
                 vec![json!({ "kind": name, "trimming": false, "kmin": "1 KB", "kmax": "5 KB" })]

@@ -249,3 +249,22 @@ fn hundreds_of_flows_of_a_host_share_its_link_without_needless_packets() {
         assert!(last < most * link + 20e-6, "{kind}: {} times", last / link);
     }
 }
+
+#[test]
+fn nic_in_round_robin_serves_flows_by_number_and_paces_from_departures() {
+    // Flows 0 and 1 start together at the line rate, and flow 2 in the first packet's transmission. The
+    // host sends 0, 1, 2 and again; in order of arrival flow 0 would come before flow 2.
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 4, "rate": "10 Gbps" },
+        "transport": { "kind": "constant_rate", "rate": "10 Gbps" },
+        "host": { "service": "round_robin" },
+        "workload": flows(&[(0.0, 0, 1, 2_000), (0.0, 0, 2, 2_000), (0.000_000_9, 0, 3, 1_000)]),
+    });
+    run_with_all_engines(&scenario);
+    let flows = run(&scenario).flows;
+    let ends: Vec<f64> =
+        flows.fct_s.iter().zip(&flows.start_s).map(|(fct, start)| fct + start).collect();
+    // A packet of the second hop and two delays of 1 us follow.
+    let packets = |end: f64| ((end - 2e-6) / PACKET - 1.0).round() as u32;
+    assert_eq!(ends.into_iter().map(packets).collect::<Vec<_>>(), [4, 5, 3]);
+}

@@ -35,6 +35,11 @@ crate::choices! {
         /// In turn, for every transport: a flow hands over at most `flow_limit` packets, and further ones
         /// when its host's port has served them.
         Fair = "fair",
+        /// As NICs of [hpcc19]'s simulator: when the link is free, the next flow with a packet that is due
+        /// sends it, in the order in which the flows started (a `host_queue` that is not given is
+        /// `round_robin`); and the gap after a paced packet runs from its transmission, not from when it was
+        /// due.
+        RoundRobin = "round_robin",
     }
 }
 
@@ -84,12 +89,27 @@ crate::parameters! {
     }
 }
 
+/// Limits of a flow's packets in its host's port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortShare {
+    /// Packets of a flow that may wait; none without a limit.
+    pub flow_limit: Option<NonZeroU16>,
+    /// True if the gap after a paced packet runs from its transmission.
+    pub paces_departures: bool,
+}
+
 impl Config {
-    /// Returns the packets of a flow that may wait in its host's port; none without a limit.
-    pub fn flow_limit(&self) -> Option<NonZeroU16> {
+    /// Returns the limits of a flow's packets in its host's port.
+    pub fn port_share(&self) -> PortShare {
         match self.service {
-            Service::Fifo => None,
-            Service::Fair => NonZeroU16::new(self.flow_limit as u16),
+            Service::Fifo => PortShare::default(),
+            Service::Fair => PortShare {
+                flow_limit: NonZeroU16::new(self.flow_limit as u16),
+                paces_departures: false,
+            },
+            Service::RoundRobin => {
+                PortShare { flow_limit: Some(NonZeroU16::MIN), paces_departures: true }
+            }
         }
     }
 }

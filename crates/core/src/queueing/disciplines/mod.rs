@@ -12,6 +12,7 @@ pub mod fair_queueing;
 pub mod fq_codel;
 pub mod pfabric;
 pub mod red;
+pub mod round_robin;
 pub mod sfq;
 pub mod strict_priority;
 
@@ -25,7 +26,7 @@ crate::family! {
     /// Queue discipline, by its name in scenarios.
     pub enum Config as dyn QueueKind named "queue" {
         codel, composite, credit_shaper, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing,
-        fq_codel, pfabric, red, sfq, strict_priority,
+        fq_codel, pfabric, red, round_robin, sfq, strict_priority,
     }
     known_as {
         "fifo" => drop_tail, "tail_drop" => drop_tail, "ecn" => ecn_threshold, "fq" => fair_queueing,

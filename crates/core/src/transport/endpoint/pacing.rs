@@ -5,9 +5,8 @@
 //! small queues (Linux), and wait outside it. A paced flow hands over a packet when its rate permits and
 //! one at most is left in the queue; if it waited for a whole batch, it would fall behind its rate.
 
-use std::num::NonZeroU16;
-
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::host_clock::PortShare;
 use crate::transport::PacingPolicy;
 
 /// Packets of a flow that its NIC sends before the flow hands over the next segment.
@@ -51,16 +50,19 @@ pub struct Pacer {
     batch_began: Time,
     /// Time from the beginning of the last complete batch until the NIC had served it.
     batch_took: Duration,
-    /// Packets of a batch; none if only pacing limits what the NIC queue holds.
-    flow_limit: Option<NonZeroU16>,
+    /// Packets of a batch, none if only pacing limits what the NIC queue holds; and from when gaps run.
+    share: PortShare,
+    /// True if the first packet of the current burst waits in the NIC, and its gap runs from when that sends
+    /// it.
+    awaits_start: bool,
     /// Unit to which gaps are rounded down.
     time_unit: Duration,
 }
 
 impl Pacer {
-    /// Creates the state of a sender that has sent no packets, with at most `flow_limit` packets in the
-    /// NIC queue, and gaps rounded down to `time_unit`.
-    pub fn new(now: Time, flow_limit: Option<NonZeroU16>, time_unit: Duration) -> Self {
+    /// Creates the state of a sender that has sent no packets, with this share of the NIC queue, and gaps
+    /// rounded down to `time_unit`.
+    pub fn new(now: Time, share: PortShare, time_unit: Duration) -> Self {
         Self {
             bytes: 0,
             burst_start: now,
@@ -71,7 +73,8 @@ impl Pacer {
             in_batch: 0,
             batch_began: now,
             batch_took: Duration::ZERO,
-            flow_limit,
+            share,
+            awaits_start: false,
             time_unit,
         }
     }
@@ -80,7 +83,7 @@ impl Pacer {
     /// NIC, which may have served them by now.
     #[inline]
     pub fn is_batch_full(&self) -> bool {
-        self.flow_limit.is_some_and(|limit| self.in_batch >= limit.get())
+        self.share.flow_limit.is_some_and(|limit| self.in_batch >= limit.get())
     }
 
     /// Returns true if the flow may hand over a packet now, regardless of its rate.
@@ -110,7 +113,7 @@ impl Pacer {
 
     /// Returns true if flows send in turn and the NIC has packets of this flow.
     pub fn waits_for_nic(&self, now: Time) -> bool {
-        self.flow_limit.is_some() && self.nic_free > now
+        self.share.flow_limit.is_some() && self.nic_free > now
     }
 
     /// Returns from when a timer runs that was started with the transmission of a packet at `handed_over`:
@@ -118,7 +121,7 @@ impl Pacer {
     /// not time out a packet in its host's queue either (`skb_still_in_host_queue`).
     #[inline]
     pub fn timed_from(&self, handed_over: Time) -> Time {
-        if self.flow_limit.is_none() {
+        if self.share.flow_limit.is_none() {
             handed_over
         } else if handed_over >= self.batch_began {
             handed_over.max(self.nic_free)
@@ -149,7 +152,7 @@ impl Pacer {
         if rate.0 == 0 {
             return PacingLimit { earliest: Time::NEVER, nic: NicWait::None };
         }
-        let has_room_for_two = self.flow_limit.is_some_and(|limit| limit.get() > 1);
+        let has_room_for_two = self.share.flow_limit.is_some_and(|limit| limit.get() > 1);
         let nic = if has_room_for_two { NicWait::AllButLast } else { NicWait::All };
         let gap = rate.transmit(bytes).rounded_down(self.time_unit);
         PacingLimit { earliest: self.burst_start + gap, nic }
@@ -185,6 +188,7 @@ impl Pacer {
         if let Some(ends) = ends {
             self.nic_free = ends;
         } else {
+            self.awaits_start |= self.share.paces_departures && self.burst_start == now;
             self.queued_in_nic += 1;
             self.nic_free = Time::NEVER;
         }
@@ -193,7 +197,7 @@ impl Pacer {
     /// Records that the NIC has enqueued a probe now, which belongs to the batch of its flow. Departures of
     /// probes are not reported: they count only if the NIC's queue predicts departures.
     pub fn on_probe_enqueued(&mut self, now: Time, ends: Option<Time>) {
-        if self.flow_limit.is_some() && ends.is_some() && self.nic_free != Time::NEVER {
+        if self.share.flow_limit.is_some() && ends.is_some() && self.nic_free != Time::NEVER {
             self.on_enqueued(now, ends);
         }
     }
@@ -204,7 +208,10 @@ impl Pacer {
     /// that chooses among flows does not pass over it.
     pub fn on_departure(&mut self, now: Time, ends: Time) -> bool {
         self.queued_in_nic -= 1;
-        let has_limit = self.flow_limit.is_some();
+        if std::mem::take(&mut self.awaits_start) {
+            self.burst_start = now;
+        }
+        let has_limit = self.share.flow_limit.is_some();
         match self.queued_in_nic {
             0 => {
                 self.nic_free = if has_limit { now } else { ends };
@@ -223,11 +230,14 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroU16;
 
     const AT: fn(u64) -> Time = Time;
 
     fn pacer(flow_limit: u16) -> Pacer {
-        Pacer::new(Time::ZERO, NonZeroU16::new(flow_limit), Duration::ZERO)
+        let flow_limit = NonZeroU16::new(flow_limit);
+        let share = PortShare { flow_limit, paces_departures: false };
+        Pacer::new(Time::ZERO, share, Duration::ZERO)
     }
 
     #[test]
@@ -283,7 +293,7 @@ mod tests {
         assert_eq!(pacer.unpaced_limit(), PacingLimit::default());
         assert!(pacer.may_hand_over(AT(0)));
         assert_eq!(pacer.limit(Rate::from_gbps(1), PacingPolicy::PER_PACKET).nic, NicWait::All);
-        let mut pacer = Pacer::new(Time::ZERO, None, Duration::ZERO);
+        let mut pacer = Pacer::new(Time::ZERO, PortShare::default(), Duration::ZERO);
         pacer.on_enqueued(AT(0), None);
         assert!(pacer.on_departure(AT(7), AT(17)));
         assert_eq!(pacer.nic_free(), AT(17));
@@ -293,7 +303,7 @@ mod tests {
     fn gaps_are_rounded_down_to_the_time_unit() {
         // 1048 B take 83.84 ns at 100 Gb/s.
         for (unit, gap) in [(0, 83_840), (1_000, 83_000)] {
-            let mut pacer = Pacer::new(Time::ZERO, None, Duration(unit));
+            let mut pacer = Pacer::new(Time::ZERO, PortShare::default(), Duration(unit));
             pacer.on_sent(AT(500), 1_048, PacingPolicy::PER_PACKET);
             let limit = pacer.limit(Rate::from_gbps(100), PacingPolicy::PER_PACKET);
             assert_eq!(limit.earliest, AT(500 + gap));
@@ -351,6 +361,25 @@ mod tests {
             assert_eq!(departure(&pacer) == AT(30), reported == 30, "{flow_limit}");
             assert!(pacer.on_departure(AT(40), AT(50)), "{flow_limit}");
             assert_eq!(departure(&pacer), AT(reported), "{flow_limit}");
+        }
+    }
+
+    #[test]
+    fn gap_runs_from_the_transmission_where_the_host_paces_departures() {
+        let us = |count: u64| AT(count * 1_000_000);
+        let rate = Rate::from_gbps(1); // 8 us for 1000 B
+        for (paces_departures, expected) in [(false, [8, 16]), (true, [8, 19])] {
+            let share = PortShare { flow_limit: Some(NonZeroU16::MIN), paces_departures };
+            let mut pacer = Pacer::new(Time::ZERO, share, Duration::ZERO);
+            let earliest = |pacer: &Pacer| pacer.limit(rate, PacingPolicy::PER_PACKET).earliest;
+            // The first packet starts at once; the second waits from 8 to 11 us.
+            pacer.on_sent(us(0), 1000, PacingPolicy::PER_PACKET);
+            pacer.on_enqueued(us(0), Some(us(1)));
+            assert_eq!(earliest(&pacer), us(expected[0]));
+            pacer.on_sent(us(8), 1000, PacingPolicy::PER_PACKET);
+            pacer.on_enqueued(us(8), None);
+            pacer.on_departure(us(11), us(12));
+            assert_eq!(earliest(&pacer), us(expected[1]), "{paces_departures}");
         }
     }
 }

@@ -196,7 +196,7 @@ impl Sender {
             reduced_until: 0,
             mark_count: 0,
             owes_cwr: false,
-            pacer: Pacer::new(now, mechanism.flow_limit, format.time_unit),
+            pacer: Pacer::new(now, mechanism.port_share, format.time_unit),
             probed_at: now,
             retransmits: 0,
             timeouts: 0,

@@ -56,6 +56,7 @@ pub(super) fn discipline(random: &mut Random) -> Value {
         "drr" => json!({
             "kind": "drr", "capacity": capacity, "quantum": pick(random, &["1040 B", "5 KB"]),
         }),
+        "round_robin" => json!({ "kind": "round_robin", "capacity": capacity }),
         "sfq" => json!({
             "kind": "sfq", "capacity": capacity, "buckets": pick(random, &[1, 3, 1024]),
         }),

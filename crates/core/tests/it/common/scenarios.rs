@@ -426,7 +426,8 @@ fn limit_priorities(scenario: &mut Value, queue: &str) {
 fn share_hosts(scenario: &mut Value, seed: u64) {
     let random = &mut Random::new(seed, "scenario/hosts");
     if random.below(2) == 0 {
-        scenario["host"]["service"] = json!("fair");
+        scenario["host"]["service"] =
+            pick(random, &[json!("fair"), json!("fair"), json!("round_robin")]);
         scenario["host"]["flow_limit"] = pick(random, &[json!(1), json!(2), json!(7)]);
         if random.below(3) == 0 {
             scenario["host_queue"] = discipline(random);
