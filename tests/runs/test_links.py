@@ -10,8 +10,11 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn.runs.links import LinkRows, carried_bits, link_table
+from sojourn import ScenarioError
+from sojourn.analysis import metrics
+from sojourn.runs.links import LinkRows, carried_bits, ends, link_table
 from sojourn.runs.runner import run_many
+from sojourn.tune import objectives
 
 COLUMNS = {
     **{"name": ["a->b", "b->a"], "bytes": [7, 8]},
@@ -124,3 +127,37 @@ def test_utilisation_is_that_of_the_summary(text: str, place: str) -> None:
     end = np.array([result.summary["simulated_s"]])
     bits = carried_bits(result.summary["scenario"], end)["left->right"][0]
     assert 8 * link["bytes"] / bits == pytest.approx(link["utilisation"])
+
+
+def test_cables_between_the_same_nodes_are_links_with_names_of_their_own() -> None:
+    ends_of_cables = ("a,west", "b,west", "west,east", "east,west", "east,c", "east,d")
+    rows = [f"{each},{1 + number} Gbps,1 us" for number, each in enumerate(ends_of_cables)]
+    file = {"name": "cables.csv", "text": "\n".join(["from,to,rate,delay", *rows])}
+    sizes = {"kind": "fixed", "size": "20 KB"}
+    scenario: dict[str, Any] = {
+        "topology": {"kind": "graph", "file": file},
+        "transport": "dctcp",
+        "workload": {"kind": "poisson", "load": 0.1, "flows": 40, "sizes": sizes},
+        "account": True,
+        "record": {"hops": ["west->east (cable 2)"]},
+    }
+    result = sojourn.run(scenario)
+    names = [link["name"] for link in result.summary["links"]]
+    assert len(set(names)) == len(names) == 12
+    of_cables = [f"west->east (cable {number})" for number in (1, 2)]
+    assert [ends(name) for name in of_cables] == [("west", "east")] * 2
+    carried = [metrics.link_counters(result, name) for name in of_cables]
+    assert [link["rate_bps"] for link in carried] == [3e9, 4e9]
+    assert [link["bytes"] for link in carried] > [0, 0]
+    by_link = result.series.group_by("link").agg(pl.col("bytes").sum())
+    assert dict(by_link.rows()).items() >= {link["name"]: link["bytes"] for link in carried}.items()
+    assert result.hops["link"].unique().to_list() == of_cables[1:]
+    used = [objectives.read(f"utilisation of {name}").of(result).value for name in of_cables]
+    assert used == [metrics.measured(link)["utilisation"] for link in carried]
+    with pytest.raises(KeyError, match="west->east"):
+        metrics.link_counters(result, "west->east")
+    with pytest.raises(ScenarioError, match=r"`west->east`; did you mean `west->east \(cable 1\)"):
+        objectives.read("utilisation of west->east").of(result)
+    several = r"hops\[0\]: `west->east` is 2 cables; name one: `west->east \(cable 1\)`"
+    with pytest.raises(ScenarioError, match=several):
+        sojourn.run(scenario | {"record": {"hops": ["west->east"]}})

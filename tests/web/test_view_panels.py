@@ -1,5 +1,6 @@
 """Panels of the page of a run: what they state of single flows, links and times."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -344,6 +345,8 @@ def test_cables_between_the_same_nodes_have_their_own_series(opened: Callable[..
       .map(({ cells: [name, used] }) => `${name.textContent} ${used.textContent}`)"""
     by_run = shown(rows)
     assert any("(cable " in row for row in by_run)
+    paths = shown("[...document.querySelectorAll('p.row')].map((row) => row.textContent)")
+    assert any(re.match(r"Path:.*->(west|east) \(cable [12]\)", text) for text in paths)
     assert shown("document.querySelectorAll('.network line').length") == 4
     shown("shown.choose({ time: [0, shown.head.runs[0].simulated] })")
     assert shown("document.body.textContent.includes('utilisation from 0')")

@@ -10,8 +10,13 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return the nearest of `names` as the end of an error message, or an empty string."""
-    near = difflib.get_close_matches(word, list(names), n=1)
+    """Return the nearest of `names` as the end of an error message, or an empty string.
+
+    A name that begins with the word, such as `a->b (cable 1)`, is nearer than all others.
+    """
+    names = list(names)
+    near = [name for name in names if name.startswith(f"{word} (")]
+    near = near or difflib.get_close_matches(word, names, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

@@ -1,5 +1,6 @@
 """Links: counters as a table and as the entry `links` of a summary, and bits by rate traces."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -58,6 +59,12 @@ class LinkRows(Sequence[Row]):
 def _present(row: Row) -> Row:
     """Return a row without absent values: not every queue has a census."""
     return {name: value for name, value in row.items() if value is not None}
+
+
+def ends(name: str) -> tuple[str, str]:
+    """Return the nodes that a link joins: `a` and `b` of `a->b` and of `a->b (cable 2)`."""
+    source, _, target = re.sub(r" \(cable \d+\)$", "", name).partition("->")
+    return source, target
 
 
 def link_table(columns: Mapping[str, Any]) -> pl.DataFrame:

@@ -1,7 +1,6 @@
 """Network as blocks of a page: its nodes, and counters of its links in all and over time."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.base.units import parse_size
-from sojourn.runs.links import carried_bits
+from sojourn.runs.links import carried_bits, ends
 from sojourn.runs.results import Result, Run
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
@@ -52,8 +51,7 @@ def nodes(result: Result) -> dict[str, list[Any]]:
 
 
 def _ends(result: Result) -> list[tuple[str, str]]:
-    names = (link["name"] for link in result.summary["links"])
-    return [(left, right) for left, _, right in (name.partition("->") for name in names)]
+    return [ends(link["name"]) for link in result.summary["links"]]
 
 
 def links(result: Result, names: list[str]) -> str:
@@ -88,7 +86,8 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
         return {}, {}
     bin_s = result.summary["record"]["bin_ps"] / 1e12
     names = [link["name"] for link in result.summary["links"]]
-    table = table.with_columns(_numbers(table, result.summary["links"]))
+    numbers = {name: number for number, name in enumerate(names)}
+    table = table.with_columns(pl.col("link").replace_strict(numbers, return_dtype=pl.Int64))
     whole = result.summary["simulated_s"] / bin_s
     bins = max(int(np.ceil(whole)), int(table.select(pl.col("bin").max()).item()) + 1)
     most_bins = max(MOST_CELLS // len(names), LEAST_BINS)
@@ -128,34 +127,6 @@ def _least_factor(result: Result, bin_s: float, bins: int) -> int:
         return 1
     wanted: float = LEAST_PACKETS * 8 * parse_size(packet["payload"]) / min(rates)
     return max(min(math.ceil(wanted / bin_s), 2 * bins // LEAST_BINS), 1)
-
-
-def _numbers(table: pl.DataFrame, links: Sequence[dict[str, Any]]) -> pl.Series:
-    """Return the number of each row's link, as the column `link`.
-
-    Cables between the same nodes have one name. Rows are in order of links and bins, so each begins
-    where the name changes or the bin does not increase; an idle one has no rows.
-    """
-    cables: dict[str, list[int]] = {}
-    for number, link in enumerate(links):
-        cables.setdefault(link["name"], []).append(number)
-    if len(cables) == len(links):
-        first = {name: numbers[0] for name, numbers in cables.items()}
-        return table["link"].replace_strict(first, return_dtype=pl.Int64)
-    begins = (pl.col("link") != pl.col("link").shift()) | (pl.col("bin") <= pl.col("bin").shift())
-    table = table.with_columns(piece=begins.fill_null(value=False).cum_sum())
-    pieces = table.group_by("piece", maintain_order=True).agg(
-        pl.col("link").first(), pl.col("bytes").sum(), pl.len()
-    )
-    numbers = []
-    for piece in pieces.to_dicts():
-        rest = cables[piece["link"]]
-        same = (number for number in rest if links[number]["bytes"] == piece["bytes"])
-        number = next(same, rest[0])
-        if len(rest) > 1:
-            rest.remove(number)
-        numbers += [number] * piece["len"]
-    return pl.Series("link", numbers, dtype=pl.Int64)
 
 
 def _merged(table: pl.DataFrame, factor: int, whole: float) -> pl.DataFrame:

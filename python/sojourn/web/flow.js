@@ -122,7 +122,7 @@ function flowOf(fact) {
   const numbers = `host ${fact.source} → host ${fact.target}`;
   // The path names the hosts, with other numbers if each side counts its own.
   const [source] = (fact.forward?.[0] ?? "").split("->");
-  const [, target] = (fact.forward?.at(-1) ?? "").split("->");
+  const [, target] = (fact.forward?.at(-1) ?? "").split(/->| \((?:cable|sample) /);
   const areSame = source === `host${fact.source}` && target === `host${fact.target}`;
   return `${size}, ${numbers}${!target || areSame ? "" : ` (${source} → ${target})`}`;
 }
@@ -211,13 +211,8 @@ function addBar(parent, head, table, index, flow, prefix) {
  * @param {any[]} recordings
  */
 function addPaths(parent, head, recordings) {
-  // The path does not tell cables between the same nodes apart.
   const links = (/** @type {string[]} */ names) =>
-    names.map((name) =>
-      !linkNames.size || linkNames.has(name)
-        ? nameButton(name, () => choose({ link: name }))
-        : element("span", { class: "soft" }, `one of the cables ${name}`),
-    );
+    names.map((name) => nameButton(name, () => choose({ link: name })));
   const entries = recordings.map((recording) => recording?.entry).filter((entry) => entry?.forward.length);
   const paths = entries.map((entry) => [entry.forward, entry.reverse].join());
   const areSame = paths.every((path) => path === paths[0]);

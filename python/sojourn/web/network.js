@@ -28,9 +28,6 @@ const RAMPS = {
 /** Colours of less, of equal and of more, in differences. */
 const DIFFERENCES = { light: ["#0072b2", "#e4e8ec", "#d55e00"], dark: ["#5aaef0", "#343a43", "#f5803a"] };
 
-/** Names of links that can be chosen. @type {Set<string>} */
-const linkNames = new Set();
-
 /**
  * Returns the links of a run with their names; cables between the same nodes are numbered.
  * @param {any} network nodes
@@ -49,7 +46,6 @@ function linksOf(network, table) {
   const names = plain.map((name, link) =>
     (counts.get(name) ?? 1) > 1 ? `${name} (cable ${cable[link]})` : name,
   );
-  names.forEach((name) => linkNames.add(name));
   return { names, cable, from, to, rate: rates };
 }
 

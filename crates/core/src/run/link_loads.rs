@@ -85,8 +85,7 @@ impl Scenario {
         }
         let mut tiers: BTreeMap<String, Tier> = BTreeMap::new();
         for (id, bps) in (0..).zip(self.loads(&demands, graph)) {
-            let name = graph.link_name(id);
-            let tier = name.split("->").map(without_numbers).collect::<Vec<_>>().join("->");
+            let tier = graph.link_ends(id).map(without_numbers).join("->");
             let rate = mean_rate(graph, id);
             let tier = tiers.entry(tier).or_insert(Tier { first: id, ..Tier::default() });
             tier.links += 1;
@@ -94,7 +93,7 @@ impl Scenario {
             tier.rate += rate;
             if bps / rate > tier.load_max {
                 tier.load_max = bps / rate;
-                tier.busiest = name;
+                tier.busiest = graph.link_name(id);
             }
         }
         let mut tiers: Vec<_> = tiers.into_iter().collect();

@@ -16,8 +16,8 @@ crate::parameters! {
     /// the same meaning as in `bursts` of the topology `link`. Both directions are equal, except
     /// where columns with the prefix `reverse_`, such as `reverse_rate`, give values for the
     /// direction from `to` to `from`; a loss column with the prefix replaces all loss values of
-    /// that direction. Nodes may have several parallel links. Lines that start with `#` are
-    /// comments.
+    /// that direction. Nodes may have several parallel links, which are named `a->b (cable 1)` and
+    /// so on, in the order of rows. Lines that start with `#` are comments.
     pub struct Config {
         /// The table of links.
         pub file: File;
@@ -61,6 +61,7 @@ impl Topology for Config {
         let mut ids = BTreeMap::new();
         Table::open(&self.file, &["from", "to", "rate", "delay"], &OPTIONAL)?
             .rows(|row| add_duplex_link(&mut graph, &mut ids, row))?;
+        graph.number_parallel_cables();
         graph.hosts = match &self.hosts {
             Some(names) => named_hosts(names, &ids)?,
             None => degree_one_nodes(&graph),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from sojourn.runs.links import ends
 from sojourn.show.network_layout import layout
 from sojourn.show.plot.frame import SHEET
 from sojourn.show.style import BLUE, RED
@@ -21,7 +22,7 @@ def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
     """
     cables: dict[tuple[str, str], float] = {}
     for link in links:
-        source, _, target = str(link["name"]).partition("->")
+        source, target = ends(link["name"])
         cable = (min(source, target), max(source, target))
         cables[cable] = max(cables.get(cable, 0.0), float(link.get("utilisation", 0.0)))
     places, switches = layout(list(cables))

@@ -11,7 +11,7 @@ crate::parameters! {
     /// thresholds are times or bandwidth-delay products shrink with the rate.
     pub struct DegradedLinks {
         /// Link, by name: `leaf0->spine1`. The other direction is a link of its own. If several links join
-        /// the two nodes in this direction, each has the lower rate.
+        /// the two nodes in this direction, each has the lower rate; `a->b (cable 2)` is one of them.
         pub link: Option<String> = None;
         /// Switch, by name, all of whose links have the lower rate, in both directions; instead of `link`.
         pub switch: Option<String> = None;

@@ -12,7 +12,7 @@ crate::parameters! {
     /// recovery.
     pub struct Failure {
         /// Cable, by the name of one of its directions: `leaf0->spine1`. If several cables connect the two
-        /// nodes, all of them fail.
+        /// nodes, all of them fail; `a->b (cable 2)` is one of them.
         pub link: Option<String> = None;
         /// Switch, by name, all of whose cables fail; instead of `link`.
         pub switch: Option<String> = None;
@@ -137,6 +137,7 @@ mod tests {
         for (from, to) in [(a, s), (s, t), (s, t), (t, b)] {
             graph.connect(from, to, rate, delay);
         }
+        graph.number_parallel_cables();
         graph
     }
 
@@ -153,6 +154,8 @@ mod tests {
         };
         assert_eq!(cables(json!([{ "link": "b->right", "fails": "1 s" }])), [6]);
         assert_eq!(cables(json!([{ "link": "left->right", "fails": "1 s" }])), [2, 4]);
+        let second = json!([{ "link": "right->left (cable 2)", "fails": "1 s" }]);
+        assert_eq!(cables(second), [4]);
         assert_eq!(cables(json!([{ "switch": "left", "fails": "1 s" }])), [0, 2, 4]);
     }
 

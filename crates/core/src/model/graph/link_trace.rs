@@ -10,7 +10,8 @@ crate::parameters! {
     /// change.
     pub struct LinkTrace {
         /// Link, by name: `left->right`. The other direction, `right->left`, is a link of its own. If
-        /// several links join the two nodes in this direction, each has this rate.
+        /// several links join the two nodes in this direction, each has this rate; `a->b (cable 2)` is one
+        /// of them.
         pub link: String;
         /// The rates: same file formats and meaning as `rate_trace` of the topology `link`.
         pub file: File;

@@ -21,6 +21,7 @@ pub use self::paths::Paths;
 pub(crate) use self::paths::{Split, Table};
 pub use self::rate_trace::RateTrace;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::units::{Duration, Rate};
@@ -83,6 +84,8 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// All links; the two directions of a cable are adjacent.
     pub links: Vec<Link>,
+    /// Numbers, from 1, of cables that join the same two nodes, by their even link.
+    pub parallel: BTreeMap<LinkId, u32>,
     /// Nodes of the hosts by [`HostId`].
     pub hosts: Vec<NodeId>,
     /// Number of hosts that only send, the first ones; the others only receive. `None` if all hosts do both.
@@ -100,6 +103,7 @@ impl Graph {
         Self {
             nodes: Vec::new(),
             links: Vec::new(),
+            parallel: BTreeMap::new(),
             hosts: Vec::new(),
             senders: None,
             load,
@@ -151,10 +155,29 @@ impl Graph {
         }
     }
 
-    /// Name of a link: `from->to`.
+    /// Numbers the cables that join the same two nodes, in order of links.
+    pub(crate) fn number_parallel_cables(&mut self) {
+        let mut cables: BTreeMap<_, Vec<LinkId>> = BTreeMap::new();
+        for (id, link) in (0..).zip(&self.links).step_by(2) {
+            cables.entry((link.from.min(link.to), link.from.max(link.to))).or_default().push(id);
+        }
+        cables.retain(|_, ids| ids.len() > 1);
+        self.parallel = cables.into_values().flat_map(|ids| ids.into_iter().zip(1..)).collect();
+    }
+
+    /// Name of a link: `from->to`, with the number of its cable if several cables join the two nodes.
     pub fn link_name(&self, link: LinkId) -> String {
+        let name = self.link_ends(link).join("->");
+        match self.parallel.get(&(link & !1)) {
+            Some(cable) => format!("{name} (cable {cable})"),
+            None => name,
+        }
+    }
+
+    /// Names of the nodes that a link joins.
+    pub fn link_ends(&self, link: LinkId) -> [&str; 2] {
         let Link { from, to, .. } = self.links[link as usize];
-        format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
+        [from, to].map(|node| &*self.nodes[node as usize].name)
     }
 
     /// Names of all links.

@@ -8,7 +8,7 @@ use crate::base::schema::{Problem, did_you_mean};
 /// Index of the links of a graph by name.
 #[derive(Default)]
 pub(crate) struct LinkNames {
-    /// Links by `from->to`: several, if they join the same two nodes.
+    /// Links by name, and by `from->to`: several, if they join the same two nodes.
     links: BTreeMap<String, Vec<LinkId>>,
     /// Links that leave a switch.
     switches: BTreeMap<String, Vec<LinkId>>,
@@ -18,6 +18,9 @@ impl LinkNames {
     pub(crate) fn new(graph: &Graph) -> Self {
         let mut names = Self::default();
         for (id, link) in (0..).zip(&graph.links) {
+            if graph.parallel.contains_key(&(id & !1)) {
+                names.links.entry(graph.link_ends(id).join("->")).or_default().push(id);
+            }
             names.links.entry(graph.link_name(id)).or_default().push(id);
             let node = &graph.nodes[link.from as usize];
             if !node.is_host {
@@ -32,9 +35,16 @@ impl LinkNames {
         find(&self.links, name, "link", " (links are named `from->to`)")
     }
 
-    /// Returns the first link with this name.
+    /// Returns the only link with this name. The problem has no field.
     pub(crate) fn link(&self, name: &str) -> Result<LinkId, Problem> {
-        self.links(name).map(|links| links[0])
+        match *self.links(name)? {
+            [link] => Ok(link),
+            ref links => {
+                let message =
+                    format!("`{name}` is {} cables; name one: `{name} (cable 1)`", links.len());
+                Err(Problem::new("", message))
+            }
+        }
     }
 
     /// Returns the links that leave the switch with this name. The problem has no field.
