@@ -218,14 +218,19 @@ def test_different_flows_of_one_number_have_their_own_facts_and_paths(
     facts = shown("document.querySelector('.wide').innerText")
     for name in PAGES["seeds"]:
         row = runs[name].result.flows.filter(flow=flow).row(0, named=True)
-        hosts = f"host {row['source']} → host {row['target']}"
+        numbers, names = (
+            f"{source}{row['source']} → {target}{row['target'] - first}"
+            for source, target, first in (("host ", "host ", 0), ("sender", "receiver", 4))
+        )
         (line,) = (
             line for line in facts.splitlines() if line.startswith(f"{name}: ") and ";" in line
         )
-        assert hosts in line
+        assert f"{numbers} ({names})" in line
         assert f"FCT {1e3 * row['fct_s']:.3g} ms" in line or "µs" in line
     assert "plain: Path:" in facts
     assert "another seed: Path:" in facts
+    tips = shown("[...shown.cloud.flow.keys()].map((row) => shown.cloud.text(row))")
+    assert all(re.search(r", sender\d → receiver\d\n", tip) for tip in tips)
 
 
 def test_different_networks_are_named_as_the_reason_for_missing_panels(

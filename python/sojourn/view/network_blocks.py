@@ -50,6 +50,13 @@ def nodes(result: Result) -> dict[str, list[Any]]:
     }
 
 
+def hosts(result: Result) -> list[str]:
+    """Return the names of hosts by number; empty if they are `host0` and so on."""
+    names = metrics.host_names(result.summary)
+    are_numbered = all(name == f"host{number}" for number, name in enumerate(names))
+    return [] if are_numbered else names
+
+
 def _ends(result: Result) -> list[tuple[str, str]]:
     return [ends(link["name"]) for link in result.summary["links"]]
 

@@ -147,6 +147,7 @@ def _run(run: Run) -> dict[str, Any]:
         "refusal": "" if breakdown.are_kept(result) else loading.refusal(scenario),
         "hasPackets": not breakdown.is_ideal(result),
         "payload": parse_size(scenario["packet"]["payload"]) if "packet" in scenario else 0,
+        "hosts": network_blocks.hosts(result),
         "groups": flow_blocks.groups(result),
         "simulated": result.summary["simulated_s"],
         "inProgress": network_blocks.in_progress(run),

@@ -104,27 +104,25 @@ function factsOf(head, tables, recordings, flow) {
   const timeIn = (/** @type {any} */ fact, /** @type {number} */ index) =>
     nameOfRun(index) + (fact ? timeOf(fact) : "not in the page");
   const isLongLived = first.outcome === "long_lived";
-  const isSame = head.pairs || facts.every((fact) => !fact || flowOf(fact) === flowOf(first));
+  const whatIs = (/** @type {any} */ fact) => flowOf(head.runs[facts.indexOf(fact)], fact);
+  const isSame = head.pairs || facts.every((fact) => !fact || whatIs(fact) === whatIs(first));
   if (!isSame)
     return facts.map((fact, index) =>
       fact
-        ? [`${nameOfRun(index)}${flowOf(fact)}`, timeOf(fact), ...notesOf(fact, recordings[index])].join("; ")
+        ? [`${nameOfRun(index)}${whatIs(fact)}`, timeOf(fact), ...notesOf(fact, recordings[index])].join("; ")
         : `${nameOfRun(index)}not in the page`,
     );
   const notes = facts.flatMap((fact, index) => (fact ? notesOf(fact, recordings[index]) : []));
   const ways = isLongLived ? [] : [facts.map(timeIn).join(", ")];
-  return [[flowOf(first), ...ways, ...new Set(notes)].join("; ")];
+  return [[whatIs(first), ...ways, ...new Set(notes)].join("; ")];
 }
 
-/** @param {any} fact size and hosts of a flow */
-function flowOf(fact) {
+/** @param {any} run @param {any} fact size and hosts of a flow */
+function flowOf(run, fact) {
   const size = fact.outcome === "long_lived" ? "long-lived" : bytes(fact.size_bytes);
   const numbers = `host ${fact.source} → host ${fact.target}`;
-  // The path names the hosts, with other numbers if each side counts its own.
-  const [source] = (fact.forward?.[0] ?? "").split("->");
-  const [, target] = (fact.forward?.at(-1) ?? "").split(/->| \((?:cable|sample) /);
-  const areSame = source === `host${fact.source}` && target === `host${fact.target}`;
-  return `${size}, ${numbers}${!target || areSame ? "" : ` (${source} → ${target})`}`;
+  const names = `${nameOfHost(run, fact.source)} → ${nameOfHost(run, fact.target)}`;
+  return `${size}, ${numbers}${names === numbers ? "" : ` (${names})`}`;
 }
 
 /** @param {any} fact FCT of a flow, or what is known of it */

@@ -73,7 +73,7 @@ function slowdownCloud(head, run, table, cells) {
     up: { name: "slowdown (1: ideal FCT)", colour: "--ink", range: [0.9, run.rim * 1.12], rule: 1 },
     text: (row) =>
       [
-        nameOfFlow(table, row),
+        nameOfFlow(run, table, row),
         isFinished(row)
           ? `FCT ${seconds(fct[row])}, ${times(value[row])} the ideal FCT`
           : timeOf({ outcome: outcome[row], fct_s: fct[row] }),
@@ -133,11 +133,15 @@ function duringOf(table) {
   return (row, [begin, end]) => start[row] * 1e-9 <= end && start[row] * 1e-9 + fct[row] >= begin;
 }
 
-/** @param {Table} table @param {number} row */
-function nameOfFlow(table, row) {
+/** @param {any} run @param {Table} table @param {number} row */
+function nameOfFlow(run, table, row) {
   const { flow, size_bytes: size, source, target } = table.columns;
-  return `flow ${flow[row]}: ${bytes(size[row])}, host ${source[row]} → ${target[row]}`;
+  const hosts = [source, target].map((numbers) => nameOfHost(run, numbers[row])).join(" → ");
+  return `flow ${flow[row]}: ${bytes(size[row])}, ${hosts}`;
 }
+
+/** @param {any} run @param {number} host */
+const nameOfHost = (run, host) => run.hosts[host] ?? `host ${host}`;
 
 /** @param {any} run @param {Table} table */
 const weightsOf = (run, table) =>

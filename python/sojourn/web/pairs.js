@@ -35,7 +35,7 @@ function ratioCloud(head, [one, two]) {
     },
     text: (row) =>
       [
-        nameOfFlow(one, row),
+        nameOfFlow(head.runs[0], one, row),
         `${seconds(before[row])} under ${first}, ${seconds(after[row])} under ${second}: ` +
           times(value[row]),
         ...largestChanges(head, [one, two], row, 3),

@@ -152,7 +152,7 @@ def largest_queue() -> Metric:
 
     def measure_one(result: Result) -> Statistic:
         links = list(result.summary["links"])
-        hosts = _host_names(result.summary)
+        hosts = set(host_names(result.summary))
         of_switches = [link for link in links if _source(link) not in hosts]
         backlogs = (float(link.get("queue_max_bytes", math.nan)) for link in of_switches or links)
         return Statistic(max(backlogs, default=math.nan))
@@ -160,13 +160,16 @@ def largest_queue() -> Metric:
     return measure_one
 
 
-def _host_names(summary: Mapping[str, Any]) -> set[str]:
-    """Return the names of hosts: of a graph those that it names, else nodes with one link."""
+def host_names(summary: Mapping[str, Any]) -> list[str]:
+    """Return the names of hosts by number: of a graph those that it names, or nodes with one link.
+
+    Without counters of links the list is empty. Switches with one link may follow the hosts.
+    """
     named = summary["scenario"].get("topology", {}).get("hosts")
     if isinstance(named, list):
-        return set(named)
+        return list(named)
     links_of = Counter(map(_source, summary["links"]))
-    return {name for name, number in links_of.items() if number == 1}
+    return [name for name, number in links_of.items() if number == 1]
 
 
 def _source(link: Mapping[str, Any]) -> str:
