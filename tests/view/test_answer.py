@@ -23,8 +23,17 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 }
 SCENARIOS["plain"] = SCENARIOS["one"] | {"account": False}
 SCENARIOS["other"] = SCENARIOS["one"] | {"transport": "timely"}
-SCENARIOS["ring"] = SCENARIOS["one"] | {
-    "workload": {"kind": "collective", "algorithm": {"kind": "ring"}, "ranks": 4, "size": "1 MB"},
+RING = {"kind": "collective", "algorithm": {"kind": "ring"}, "ranks": 4, "size": "1 MB"}
+SCENARIOS["ring"] = SCENARIOS["one"] | {"workload": RING}
+SCENARIOS["rings"] = SCENARIOS["ring"] | {
+    "workload": {
+        "kind": "mixed",
+        "parts": [
+            RING | {"class": name, "size": f"1 {unit}", "ranks": 2}
+            for name, unit in (("small", "KB"), ("large", "MB"), ("huge", "GB"))
+        ],
+    },
+    "time_limit": "10 ms",
 }
 
 
@@ -51,6 +60,8 @@ def test_a_collective_operation_has_its_duration_over_the_bound(
     first, second, *_ = of(results, "ring").split("; ")
     assert first.endswith("of its bound")
     assert "have a mean slowdown of" in second
+    (first, *_) = of(results, "rings").split("; ")
+    assert first.startswith("The slowest of 2 finished jobs, of 3 in all, large, takes ")
 
 
 def test_the_ratio_of_two_runs_names_the_mean_fct_and_the_command(

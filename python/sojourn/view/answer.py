@@ -79,14 +79,18 @@ def _missing(result: Result) -> str:
 
 
 def _job(result: Result) -> list[str]:
-    """Return the job that takes longest over its bound; none without finished jobs."""
+    """Return the finished job that takes longest over its bound; none without finished jobs."""
     table = jobs.jobs(result)
     if table.is_empty() or table["duration_s"].null_count() == table.height:
         return []
     done = table.drop_nulls("duration_s").sort("ratio", descending=True, maintain_order=True)
     job = done.row(0, named=True)
-    of = f"the slowest of {table.height} jobs, " if table.height > 1 else ""
-    name = f"{of}{job['job']}{',' if of else ''}"
+    name = job["job"]
+    if table.height > 1:
+        all_jobs = f"{table.height} jobs"
+        if done.height < table.height:
+            all_jobs = f"{done.height} finished jobs, of {table.height} in all"
+        name = f"the slowest of {all_jobs}, {name},"
     return [f"{name} takes {format_time(job['duration_s'])}, {job['ratio']:.2f} of its bound"]
 
 
