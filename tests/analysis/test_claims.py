@@ -142,6 +142,12 @@ def test_a_section_contains_all_runs_of_one_seed() -> None:
     assert [[run.labels["seed"] for run in section] for section in by_seed] == [[1, 1], [2]]
 
 
+def test_seeds_with_the_same_runs_are_one_seed() -> None:
+    assert len(sections([run(1, 205), run(2, 205)])) == BATCHES
+    assert sections([run(1, 99), run(2, 99)]) == []
+    assert len(sections([run(1, 205), run(2, 205), run(3, 99)])) == 3
+
+
 def test_a_single_seed_is_divided_into_batches_of_consecutive_flows() -> None:
     batches = sections([run(1, 205), run(1, 205)])
     assert len(batches) == BATCHES

@@ -1,8 +1,8 @@
 """Sections of a figure's runs, for the confidence intervals of claims (see `claims`).
 
-With several seeds, a section is all runs of one seed. With one seed, a section is a batch: flows
-that started consecutively, the same in every run. Samples and counters exist only for complete
-runs; a batch raises `NotInABatch` when they are read.
+With several seeds, a section is all runs of one seed. With one seed, or seeds that give the same
+runs, a section is a batch: flows that started consecutively, the same in every run. Samples and
+counters exist only for complete runs; a batch raises `NotInABatch` when they are read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.analysis.metrics import NotInABatch
+from sojourn.analysis.metrics import NotInABatch, without_repetition
 from sojourn.base.statistics import BATCHES
 from sojourn.runs.results import FlowSelection, Result, Run
 
@@ -20,7 +20,7 @@ LEAST_FLOWS = 10 * BATCHES
 
 def sections(runs: Iterable[Run]) -> list[list[Run]]:
     """Return the runs by seed, or of a single seed by batches; empty if a run has too few flows."""
-    runs = list(runs)
+    runs = without_repetition(runs)
     by_seed: dict[Any, list[Run]] = {}
     for run in runs:
         by_seed.setdefault(run.labels.get("seed"), []).append(run)
