@@ -1,6 +1,7 @@
 """Tests of FCT breakdowns and their comparison."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -50,6 +51,23 @@ def test_parts_add_up_to_the_fct_and_excess_parts_to_fct_less_ideal(
     for part in table.partition_by("transport", "size"):
         values = dict(zip(part["metric"], part["value"], strict=True))
         assert sum(values[name] for name in PARTS) == pytest.approx(values[TOTAL])
+
+
+def test_tail_loss_probes_are_loss_timers_but_not_timeouts() -> None:
+    topology = {"kind": "dumbbell", "rate": "20 Mbps", "delay": "5 ms", "loss": 0.03}
+    sizes = {"kind": "fixed", "size": "30 KB"}
+    scenario: dict[str, Any] = {
+        **{"environment": "internet", "topology": topology, "transport": "tcp"},
+        "workload": {"kind": "poisson", "load": 0.3, "flows": 200, "sizes": sizes},
+        **{"time_limit": "60 s", "account": True},
+    }
+    result = sojourn.run(scenario)
+    flows = result.flows.join(
+        accounts.divided(result).select("flow", accounts.TIME_OUTS), on="flow"
+    )
+    probed = flows.filter(pl.col(accounts.TIME_OUTS) > 0, pl.col("timeouts") == 0)
+    assert not probed.is_empty()
+    assert LABELS[accounts.TIME_OUTS] == "loss timers"
 
 
 def test_transmission_time_is_not_excess_even_during_nic_waits_or_pacing() -> None:

@@ -250,7 +250,7 @@ def test_a_chain_contains_the_reasons_of_waits_in_order_of_time() -> None:
     reasons = [row[1] for row in rows]
     assert reasons[0] == "handshake"
     assert reasons[-1] == "last packet"
-    assert reasons.count("loss recovery after timeout") >= 1
+    assert reasons.count("loss recovery after timer") >= 1
     assert f"congestion window, RTT {flow['rounds']}" in reasons
 
 

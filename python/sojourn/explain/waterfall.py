@@ -27,7 +27,7 @@ REASONS = {
     "rate": "pacing",
     "turn": "NIC wait",
     "recovery_gap": "loss recovery after ACKs or credits",
-    "recovery_timeout": "loss recovery after timeout",
+    "recovery_timeout": "loss recovery after timer",
     "flight": "last packet",
     "connection": "earlier flows of the connection",
     "credit": "credit of the receiver",
