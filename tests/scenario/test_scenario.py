@@ -178,6 +178,15 @@ def test_values_of_other_types_are_rejected() -> None:
         check({"seed": object()})
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "most"),
+    [("seed", 2**64, 2**64 - 1), ("topology.hosts", 2**32, 2**32 - 1), ("seed", 1e30, 2**64 - 1)],
+)
+def test_errors_of_large_numbers_state_the_largest(field: str, value: float, most: int) -> None:
+    with pytest.raises(ScenarioError, match=rf"^{field}: must be at most {most}, not "):
+        check(override({"topology": {"kind": "star"}}, {field: value}))
+
+
 TOO_DEEP = {
     "lists": f"a = {500 * '['}{500 * ']'}",
     "tables": f"a = {400 * '{a = '}1{400 * '}'}",

@@ -37,14 +37,19 @@ quantity!(Bytes, DATA_UNITS, "an amount of data with its unit, such as \"200 KB\
 quantity!(Rate, RATE_UNITS, "a rate with its unit, such as \"10 Gbps\"");
 
 macro_rules! plain {
-    ($type:ty, $allowed:literal, $schema:tt, $read:expr) => {
+    ($type:ty, $allowed:literal, $schema:tt, $read:expr $(, at most $most:expr)?) => {
         impl Parameter for $type {
             fn allowed() -> String {
                 $allowed.to_owned()
             }
             fn read(value: &Value) -> Result<Self, Problem> {
                 let read: fn(&Value) -> Option<Self> = $read;
-                read(value).ok_or_else(|| wrong::<Self>(value))
+                read(value).ok_or_else(|| {
+                    $(if value.as_f64().is_some_and(|number| number >= $most as f64 + 1.0) {
+                        return Problem::new("", format!("must be at most {}, not {value}", $most));
+                    })?
+                    wrong::<Self>(value)
+                })
             }
             fn show(&self) -> Value {
                 json!(self)
@@ -58,10 +63,14 @@ macro_rules! plain {
 plain!(f64, "a number", { "type": "number" }, |value| {
     value.as_f64().filter(|number| number.is_finite())
 });
-plain!(u64, "a whole number", { "type": "integer", "minimum": 0 }, Value::as_u64);
-plain!(u32, "a whole number", { "type": "integer", "minimum": 0, "maximum": u32::MAX }, |value| {
-    value.as_u64()?.try_into().ok()
-});
+plain!(u64, "a whole number", { "type": "integer", "minimum": 0 }, Value::as_u64, at most u64::MAX);
+plain!(
+    u32,
+    "a whole number",
+    { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+    |value| value.as_u64()?.try_into().ok(),
+    at most u32::MAX
+);
 plain!(bool, "true or false", { "type": "boolean" }, Value::as_bool);
 plain!(String, "a text", { "type": "string" }, |value| value.as_str().map(str::to_owned));
 
