@@ -250,7 +250,12 @@ def test_a_controller_receives_all_events_of_its_flow(write: Callable[[str], str
             "a window must be zero or more bytes, not NaN",
         ),
         ("def allowance(self): return -1", "a window must be zero or more bytes, not -1"),
-        ("def allowance(self): return 'fast'", "a window in bytes or an Allowance, not str"),
+        (
+            "def allowance(self): return 'fast'",
+            "mine.py:5: TypeError: allowance: must return a window in bytes or an Allowance, not s",
+        ),
+        ("def allowance(self): return True", "in bytes or an Allowance, not bool"),
+        ("def allowance(self): return sojourn.Allowance(True)", "must be a number, not bool"),
         ("def allowance(self): return sojourn.Allowance(rate_bps=1e6)", "such as burst = 1"),
         (
             "burst = 1\ndef allowance(self): return sojourn.Allowance(rate_bps=-1.0)",

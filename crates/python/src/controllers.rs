@@ -20,7 +20,7 @@ use sojourn_core::transport::{self, CongestionSignal, Controller};
 use super::events::{Ack, Allowance, Loss, Opened, Path};
 use super::monitor::SharedCounts;
 use super::to_python;
-use super::values::{intern_name, non_negative, number_of, timer_not_before, wrong_type};
+use super::values::{intern_name, located, non_negative, number_of, timer_not_before, wrong_type};
 
 /// Python classes that a run uses.
 pub(crate) struct Classes {
@@ -340,16 +340,17 @@ impl PythonController {
 
     /// Queries the allowance and the next timer of the instance; the timer must not be before `now`.
     fn query(&self, py: Python<'_>, methods: &Methods, now: Time) -> PyResult<Decision> {
-        let allowance = self.read_allowance(&methods.allowance.bind(py).call0()?)?;
+        let method = methods.allowance.bind(py);
+        let allowance = located(method, self.read_allowance(&method.call0()?))?;
         let Some(next_timer) = &methods.next_timer else { return Ok((allowance, Time::NEVER)) };
-        let result = next_timer.bind(py).call0()?;
-        let timer = if result.is_none() {
-            Time::NEVER
-        } else {
-            let wanted = "next_timer: must return seconds or None";
-            timer_not_before(now, number_of(&result, wanted)?)?
-        };
-        Ok((allowance, timer))
+        let method = next_timer.bind(py);
+        let result = method.call0()?;
+        if result.is_none() {
+            return Ok((allowance, Time::NEVER));
+        }
+        let seconds = number_of(&result, "next_timer: must return seconds or None");
+        let timer = seconds.and_then(|seconds| timer_not_before(now, seconds));
+        Ok((allowance, located(method, timer)?))
     }
 
     /// Stores a decision; after an error, disables the controller.
@@ -534,7 +535,7 @@ impl Controller for PythonController {
             return Vec::new();
         };
         Python::attach(|py| {
-            self.read_gauges(py, gauges).unwrap_or_else(|error| {
+            located(gauges.bind(py), self.read_gauges(py, gauges)).unwrap_or_else(|error| {
                 self.class.fail(py, self.flow, Time::ZERO, error);
                 Vec::new()
             })

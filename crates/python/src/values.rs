@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt};
 use sojourn_core::base::units::Time;
 
-/// A number from Python: a float, an integer, or an array or tensor with one element.
+/// A number from Python: a float, an integer, or an array or tensor with one of these.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(pub(crate) f64);
 
@@ -17,19 +17,31 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Number {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
-            return value.extract().map(Self);
+        let mut value = value.to_owned();
+        let item = intern!(value.py(), "item");
+        let is_plain = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
+        if !is_plain && value.hasattr(item)? {
+            value = value.call_method0(item)?;
         }
-        let py = value.py();
-        let is_number = value.hasattr(intern!(py, "item"))?;
-        let number = is_number.then(|| value.call_method0(intern!(py, "item"))).transpose()?;
-        number.map_or_else(|| value.extract(), |number| number.extract()).map(Self)
+        if value.is_instance_of::<PyBool>() {
+            return Err(wrong_type(&value, "must be a number"));
+        }
+        value.extract().map(Self)
     }
 }
 
 /// Returns the number that a method returned; another value is an error that begins with `wanted`.
 pub(crate) fn number_of(value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<f64> {
     value.extract().map(|Number(number)| number).map_err(|_| wrong_type(value, wanted))
+}
+
+/// Returns the result of a method; an error names the method for the place that its message begins with.
+pub(crate) fn located<T>(method: &Bound<'_, PyAny>, result: PyResult<T>) -> PyResult<T> {
+    result.inspect_err(|error| {
+        // An exception that accepts no attributes has no place.
+        let py = method.py();
+        let _: PyResult<()> = error.value(py).setattr(intern!(py, "method"), method);
+    })
 }
 
 pub(crate) fn wrong_type(value: &Bound<'_, PyAny>, wanted: &str) -> PyErr {

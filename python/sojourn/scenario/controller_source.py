@@ -228,13 +228,16 @@ def _copies() -> Path:
 def format_error(error: BaseException) -> str:
     """Return one line with the place and the message of an error in a controller's file.
 
-    The core calls this function.
+    The core calls this function. An error in the result of a method has the place of the method.
     """
     locations = [
         f"{frame.filename}:{frame.lineno}: "
         for frame in traceback.extract_tb(error.__traceback__)
         if _is_controller(frame.filename)
     ]
+    code = getattr(getattr(error, "method", None), "__code__", None)
+    if code and not locations and _is_controller(code.co_filename):
+        locations = [f"{code.co_filename}:{code.co_firstlineno}: "]
     message = f"{locations[-1] if locations else ''}{type(error).__name__}: {error}"
     if isinstance(error, FileNotFoundError) and _copies() in Path(str(error.filename)).parents:
         message += f"; list the files that a controller reads in its attribute `{FILES}`"
