@@ -7,6 +7,7 @@ import sojourn
 from sojourn import metrics
 from sojourn.analysis import breakdown
 from sojourn.compare import tables
+from sojourn.show.result import convergence_warnings_of_run
 
 TRACE = "start_s,source,target,size_bytes\n" + "".join(
     f"{number * 1e-5},{number % 3},4,{3000 * (number % 7 + 1)}\n" for number in range(60)
@@ -45,6 +46,28 @@ def test_seeds_that_give_the_same_runs_are_one_run() -> None:
     assert measured["seed"].unique().to_list() == [1]
     accounts = sojourn.comparison(base(1) | {"account": True}, SCHEMES, seeds=3).runs
     assert breakdown.differences(accounts, "transport")["seeds"].max() == 1
+
+
+def test_the_only_seed_of_a_trace_needs_no_others() -> None:
+    few = {"kind": "trace", "file": {"name": "f.csv", "text": TRACE[:150].rpartition("\n")[0]}}
+    one = sojourn.comparison(base(1) | {"workload": few}, SCHEMES)
+    assert "(no interval: all seeds carry the same flows)" in one.sentences[0]
+    warnings = tables.comparison_warnings(one.table, one.runs, median=False)
+    assert not any("more seeds" in line for line in warnings)
+    run = sojourn.run(base(1))
+    assert not metrics.draws_flows(run)
+    assert not any("more seeds" in line for line in convergence_warnings_of_run(run))
+
+
+@pytest.mark.parametrize(
+    ("change", "draws"), [({}, False), ({"jitter": "1 us"}, True), ({"placement": "random"}, True)]
+)
+def test_collective_operations_draw_placements_and_jitter(
+    change: dict[str, str], draws: bool
+) -> None:
+    ring = {"kind": "collective", "algorithm": {"kind": "ring"}, "ranks": 4, "size": "10 KB"}
+    workload = {"kind": "mixed", "parts": [ring | change]}
+    assert metrics.draws_flows(sojourn.run(base(1) | {"workload": workload})) == draws
 
 
 def test_seeds_with_the_same_flows_have_intervals_of_the_paths() -> None:

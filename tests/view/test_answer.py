@@ -23,6 +23,9 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 }
 SCENARIOS["plain"] = SCENARIOS["one"] | {"account": False}
 SCENARIOS["other"] = SCENARIOS["one"] | {"transport": "timely"}
+DRAWN = {"workload": {"kind": "permutation", "size": "1 MB"}}
+SCENARIOS["drawn"] = SCENARIOS["one"] | DRAWN
+SCENARIOS["other drawn"] = SCENARIOS["other"] | DRAWN
 RING = {"kind": "collective", "algorithm": {"kind": "ring"}, "ranks": 4, "size": "1 MB"}
 SCENARIOS["ring"] = SCENARIOS["one"] | {"workload": RING}
 SCENARIOS["rings"] = SCENARIOS["ring"] | {
@@ -69,6 +72,8 @@ def test_the_ratio_of_two_runs_names_the_mean_fct_and_the_command(
 ) -> None:
     text = of(results, "one", "other")
     assert "of one's mean FCT" in text
+    assert "gives intervals" not in text, "all seeds have the same flows"
+    text = of(results, "drawn", "other drawn")
     assert text.endswith("; `sojourn compare SCENARIO --seeds 5` gives intervals.")
-    text = of(results, "one", "other", source="a.toml --vary transport=dctcp,timely")
+    text = of(results, "drawn", "other drawn", source="a.toml --vary transport=dctcp,timely")
     assert "`sojourn compare a.toml --vary transport=dctcp,timely --seeds 5`" in text

@@ -138,7 +138,7 @@ def compare(
     written = pictures.write(table, out, drawn, units) + paired_plot.write(paired, by, out)
     written += write_differences(differences, out) + outputs.write_index(runs, out)
     written += outputs.write_flows(runs, out) if flows else []
-    sentences = paired_tables.sentences(paired, by, differences)
+    sentences = paired_tables.sentences(paired, by, differences, paired_tables.wording_of(runs))
     console.show_lines(paired_tables.shortened(sentences))
     console.show(tables.main_tables(table, paired))
     show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)

@@ -47,7 +47,8 @@ class Comparison:
     @property
     def sentences(self) -> list[str]:
         """The ratios in words, one sentence for each scheme."""
-        return paired_tables.sentences(self.pairs, self.by)
+        wording = paired_tables.wording_of(self.runs)
+        return paired_tables.sentences(self.pairs, self.by, wording=wording)
 
     def __str__(self) -> str:
         """Return the sentences."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sojourn.analysis import long_lived
+from sojourn.analysis import long_lived, metrics
 from sojourn.analysis.breakdown import LABELS, TOTAL
 from sojourn.analysis.durations import DURATION, LATENCY_MEAN
 from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
@@ -82,6 +82,14 @@ class Wording(NamedTuple):
     """Remark on a ratio without an interval, of too few seeds."""
 
 
+def wording_of(runs: Sequence[Run]) -> Wording:
+    """Return the words for ratios of these runs; seeds that differ in paths alone may be enough."""
+    has_seeds = len({run.labels.get("seed") for run in runs}) > 1
+    if has_seeds or any(metrics.draws_flows(run.result) for run in runs):
+        return Wording()
+    return Wording(no_interval=" (no interval: all seeds carry the same flows)")
+
+
 def sentences(
     table: pl.DataFrame,
     by: str,
@@ -107,13 +115,15 @@ def sentences(
         .partition_by("class", *labels, maintain_order=True),
     ]
     times = table.filter(pl.col("metric").is_in(TIMES), pl.col("value").is_not_nan())
-    lines = [_time_sentence(row, by, labels) for row in times.to_dicts()]
+    lines = [_time_sentence(row, by, labels, wording) for row in times.to_dicts()]
     lines += [_sentence(group.to_dicts(), by, labels, parts, wording) for group in groups]
     throughputs = table.filter(pl.col("metric") == THROUGHPUT, pl.col("value").is_not_nan())
     # A single class is all flows.
     if throughputs["class"].n_unique() == long_lived.SINGLE_CLASS:
         throughputs = throughputs.filter(~of_class)
-    return lines + [_throughput_sentence(row, by, labels) for row in throughputs.to_dicts()]
+    return lines + [
+        _throughput_sentence(row, by, labels, wording) for row in throughputs.to_dicts()
+    ]
 
 
 def shortened(lines: list[str]) -> list[str]:
@@ -205,12 +215,13 @@ def _bound(row: dict[str, Any]) -> str:
     return "at least " if of_scheme else "at most "
 
 
-def _time_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
+def _time_sentence(row: dict[str, Any], by: str, labels: list[str], wording: Wording) -> str:
     is_job = row["metric"] == DURATION
     what = f"job {row['class']} takes" if is_job else f"{row['class']} calls take"
     ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s time"
     scheme = scheme_name(by, row[by])
-    return f"{_case(row, by, labels)}{scheme}'s {what} {ratio}{_bounds(row)}{_left_out(row, by)}"
+    bounds = _bounds(row, wording)
+    return f"{_case(row, by, labels)}{scheme}'s {what} {ratio}{bounds}{_left_out(row, by)}"
 
 
 def _case(row: dict[str, Any], by: str, labels: list[str]) -> str:
@@ -219,11 +230,11 @@ def _case(row: dict[str, Any], by: str, labels: list[str]) -> str:
     return f"{case}: " if case else ""
 
 
-def _throughput_sentence(row: dict[str, Any], by: str, labels: list[str]) -> str:
+def _throughput_sentence(row: dict[str, Any], by: str, labels: list[str], wording: Wording) -> str:
     of_class = "" if row["class"] == ALL.name else f" of class {row['class']}"
     ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s throughput"
     flows = f"{scheme_name(by, row[by])}'s long-lived flows{of_class}"
-    return f"{_case(row, by, labels)}{flows} get {ratio}{_bounds(row)}"
+    return f"{_case(row, by, labels)}{flows} get {ratio}{_bounds(row, wording)}"
 
 
 def _flows(row: dict[str, Any]) -> str:
@@ -239,7 +250,7 @@ def scheme_name(by: str, value: Any) -> str:
     return value if isinstance(value, str) else f"{by}={value}"
 
 
-def _bounds(row: dict[str, Any], wording: Wording = Wording()) -> str:  # noqa: B008 - immutable
+def _bounds(row: dict[str, Any], wording: Wording) -> str:
     if math.isnan(row["low"]):
         needs_seeds = row["seeds"] < LEAST_FOR_MEAN and not row["repeated"]
         return wording.no_interval if needs_seeds else " (no interval)"

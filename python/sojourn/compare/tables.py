@@ -300,7 +300,8 @@ def _statistic(table: pl.DataFrame, median: bool) -> str:
 def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) -> list[str]:
     """Return the warnings of scenarios, of means not converged, and of trends."""
     remedy = "run for a longer time or more seeds"
-    if any(len(group) > 1 for group in metrics.by_scheme(runs)) and table["seeds"].max() == 1:
+    repeats = any(len(group) > 1 for group in metrics.by_scheme(runs))
+    if table["seeds"].max() == 1 and (repeats or not metrics.draws_flows(runs[0].result)):
         remedy = "run for a longer time, or use the median"
     elif table["seeds"].max() == 1:
         remedy += ", or use the median"

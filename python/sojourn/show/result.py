@@ -470,7 +470,8 @@ def convergence_warnings_of_run(result: Result) -> list[str]:
         metrics.labelled({"flows": bucket.name}, convergence.within_run(result, bucket))
         for bucket in metrics.sizes_and_classes([result])
     ]
-    remedy = "run for a longer time or more seeds, or use the median"
+    or_seeds = " or more seeds" if metrics.draws_flows(result) else ""
+    remedy = f"run for a longer time{or_seeds}, or use the median"
     return convergence_warnings(pl.concat(rows), ["flows"], remedy)
 
 

@@ -103,7 +103,8 @@ def _of_two(runs: Sequence[Run], source: str) -> str:
     if not lines:
         return ""
     means = ratios.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
-    if not means["low"].is_nan().any():
+    has_intervals = not means["low"].is_nan().any()
+    if has_intervals or not any(metrics.draws_flows(run.result) for run in runs):
         return lines[0]
     is_one = "--vary" in source or (source.count(".toml") == 1 and " " not in source)
     command = f"sojourn compare {source if is_one else 'SCENARIO'} --seeds 5"

@@ -48,6 +48,7 @@ from sojourn.analysis.metrics.seeds import (
     are_same,
     by_scheme,
     distinct,
+    draws_flows,
     have_same_flows,
     without_repetition,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "cumulative",
     "deadlines_met",
     "distinct",
+    "draws_flows",
     "fct",
     "flows",
     "have_same_flows",

@@ -3,11 +3,14 @@
 The interval over seeds of equal runs has the width zero, whatever the accuracy of the runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
+from sojourn.base.units import parse_time
 from sojourn.runs.results import RESPONSE, Result, Run
+from sojourn.scenario.fields import parts_of
 
 BY_CORE = ("counts", "simulated_s", "realised_load")
 """Fields of a summary that differ between nearly all different runs, and are read at once."""
@@ -59,6 +62,17 @@ def _drawn(result: Result) -> pl.DataFrame:
         follows |= pl.col("step").fill_null(0) > 0
     start = pl.when(~follows).then("start_s").alias("start_s")
     return result.flows.select(*DRAWN, start).sort("flow")
+
+
+def draws_flows(result: Result) -> bool:
+    """Return false if the workload draws nothing from the seed: a trace, a list, fixed ranks."""
+    return any(map(_draws, parts_of(result.summary["scenario"]["workload"])))
+
+
+def _draws(workload: Mapping[str, Any]) -> bool:
+    if workload["kind"] == "collective":
+        return workload["placement"] == "random" or parse_time(workload["jitter"]) > 0
+    return workload["kind"] not in ("trace", "flows")
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
