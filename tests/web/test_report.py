@@ -221,6 +221,9 @@ def test_the_picture_is_that_of_the_file_with_all_its_characters(
     assert page.page.evaluate(DIFFERENT_PIXELS, svg) == 0
     without_characters = re.sub(r"<use [^>]*DejaVuSans[^>]*>", "", svg)
     assert page.page.evaluate(DIFFERENT_PIXELS, without_characters) > 1000
+    with page.page.expect_download() as download:
+        page.page.locator("#t2 a[download='t2.svg']").click()
+    assert "<svg" in download.value.path().read_text(encoding="utf-8")
 
 
 def test_all_figures_are_drawn_before_printing(report: Path, open_page: OpenPage) -> None:
@@ -241,5 +244,6 @@ def test_without_scripts_there_are_headings_claims_and_files(report: Path, brows
     page.goto(report.as_uri())
     text = page.locator("body").inner_text()
     assert "flows are slower at a higher load" in text
+    assert "files beside the page: SVG" in text
     assert page.locator("a[href='./t1.svg']").count() == 1
     context.close()

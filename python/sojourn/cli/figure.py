@@ -99,6 +99,9 @@ def report(
 ) -> None:
     """Write one self-contained HTML page with the figures made so far.
 
+    Pictures, and tables of up to 100 KB, are in the page. Links to the files of figures are
+    relative, so move the page together with their folder.
+
     Example: `sojourn report --scale quick --out report.html`
     """
     from sojourn.figures.html_report import write_report

@@ -48,8 +48,9 @@ HEIGHTS_PX = (300, 215)
 def write_report(directory: Path, page: Path | None = None) -> Path:
     """Write a page about the figures made in `directory`, by default `report.html` in it.
 
-    The page loads no other files; it links to the figures' files. An incomplete figure is skipped
-    with a warning on the standard error output. Raises `ScenarioError` if no figure remains.
+    The page loads no other files, and contains pictures, and tables of up to `MAX_TABLE_BYTES`. Its
+    links to the figures' files in `directory` are relative. An incomplete figure is skipped with a
+    warning on the standard error output. Raises `ScenarioError` if no figure remains.
     """
     figures, blocks = [], {}
     for result in read_results(directory):

@@ -81,8 +81,11 @@ async function showPlot(place, id, fill) {
 async function showPicture(place, id, fill) {
   const blob = new Blob([await readSvg(id)], { type: "image/svg+xml" });
   const url = URL.createObjectURL(blob);
-  const revoke = () => URL.revokeObjectURL(url);
-  fill(() => place.replaceChildren(element("img", { alt: place.dataset.alt, src: url, onload: revoke })));
+  const save = element("a", { download: `${id}.svg`, href: url }, `${id}.svg`);
+  fill(() => {
+    place.replaceChildren(element("p", {}, save), element("img", { alt: place.dataset.alt, src: url }));
+    return () => URL.revokeObjectURL(url);
+  });
 }
 
 /**
