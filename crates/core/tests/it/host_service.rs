@@ -268,3 +268,25 @@ fn nic_in_round_robin_serves_flows_by_number_and_paces_from_departures() {
     let packets = |end: f64| ((end - 2e-6) / PACKET - 1.0).round() as u32;
     assert_eq!(ends.into_iter().map(packets).collect::<Vec<_>>(), [4, 5, 3]);
 }
+
+#[test]
+fn ports_of_hosts_with_a_tolerance_do_not_lock_out_late_flows() {
+    // The packets of the first flow arrive at the instants at which the full queue has room again.
+    let scenario = json!({
+        "time_limit": "100 ms",
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "10 Gbps", "delay": "10 us" },
+        "environment": "lossy_datacentre",
+        "transport": "tcp",
+        "queue": { "kind": "drop_tail", "capacity": "500 KB" },
+        "workload": flows(&[(0.0, 0, 2, 200_000_000), (0.005, 1, 3, 1_000_000)]),
+    });
+    let fct_of_late = |tolerance: f64| {
+        let host = json!({ "host": { "rate_tolerance": tolerance } });
+        let flows = run(&with(&scenario, host)).flows;
+        let late = flows.start_s.iter().position(|start| *start > 0.0);
+        late.map(|late| flows.fct_s[late]).filter(|fct| fct.is_finite())
+    };
+    assert_eq!(fct_of_late(0.0), None);
+    let fct = fct_of_late(0.0001).unwrap();
+    assert!(fct < 0.02, "{fct}");
+}

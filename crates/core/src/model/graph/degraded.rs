@@ -1,6 +1,7 @@
 //! Links with less than their rate in the topology.
 
 use super::{Graph, Link, LinkId, LinkNames};
+use crate::base::random::Random;
 use crate::base::schema::{Problem, positive_fraction};
 use crate::base::units::Rate;
 
@@ -62,6 +63,21 @@ impl Graph {
         }
         Ok(())
     }
+
+    /// Lowers the rate of each link from a host by a random share of up to `tolerance`.
+    pub(crate) fn slow_hosts(&mut self, tolerance: f64, seed: u64) {
+        if tolerance == 0.0 {
+            return;
+        }
+        let random = &mut Random::new(seed, "hosts/rate");
+        for id in 0..self.links.len() {
+            if self.is_from_host(&self.links[id]) {
+                let Link { rate, .. } = &mut self.links[id];
+                let share = 1.0 - tolerance * random.uniform();
+                *rate = Rate(((rate.0 as f64 * share).round() as u64).max(1));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -110,5 +126,29 @@ mod tests {
             ]
             .join("\n")
         );
+    }
+
+    #[test]
+    fn ports_of_hosts_differ_within_their_tolerance() {
+        let rates = |tolerance, seed| {
+            let mut graph = degrade(&json!([])).unwrap();
+            graph.slow_hosts(tolerance, seed);
+            let of = |at_host: bool| -> Vec<f64> {
+                let links = graph.links.iter();
+                let links = links.filter(|link| graph.is_from_host(link) == at_host);
+                links.map(|link| link.rate.bps()).collect()
+            };
+            [of(true), of(false)]
+        };
+        let [nominal, of_switches] = rates(0.0, 1);
+        let [hosts, switches] = rates(0.0001, 1);
+        assert_eq!(switches, of_switches);
+        let mut shares = hosts.iter().zip(nominal).map(|(rate, nominal)| rate / nominal);
+        assert!(shares.all(|share| (0.9999..1.0).contains(&share)), "{hosts:?}");
+        let mut distinct = hosts.clone();
+        distinct.dedup();
+        assert_eq!(distinct.len(), hosts.len());
+        assert_eq!(rates(0.0001, 1)[0], hosts);
+        assert_ne!(rates(0.0001, 2)[0], hosts);
     }
 }

@@ -25,7 +25,10 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     });
     add_defaults(&mut reliability, &own);
     Defaults {
-        scenario: json!({ "packet": linux::packets(), "host": { "service": "fair" } }),
+        scenario: json!({
+            "packet": linux::packets(),
+            "host": { "service": "fair", "rate_tolerance": 0.0001 },
+        }),
         reliability,
         spraying: json!({ "duplicate_acks": "none" }),
         law: |kind, _| law(kind),

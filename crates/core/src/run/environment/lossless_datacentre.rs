@@ -16,7 +16,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     let mut scenario = json!({
         // Ethernet 18 B, IPv4 20 B, UDP 8 B, BTH 12 B, ICRC 4 B; an ACK has 4 B more (AETH).
         "packet": { "payload": "1024 B", "header": "62 B", "ack": "66 B" },
-        "host": { "stamps": "wire", "service": "fair" },
+        "host": { "stamps": "wire", "service": "fair", "rate_tolerance": 0.0001 },
     });
     if extent.has_switches {
         scenario["switch"] = json!({ "shared_buffer": buffer, "pause": { "alpha_by_rate": true } });

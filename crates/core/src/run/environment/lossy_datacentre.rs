@@ -13,7 +13,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
     let buffer = switch_buffer(extent.fastest);
     let mut scenario = json!({
         "packet": linux::packets(),
-        "host": { "stamps": "wire", "service": "fair" },
+        "host": { "stamps": "wire", "service": "fair", "rate_tolerance": 0.0001 },
     });
     if extent.has_switches {
         scenario["switch"] = json!({ "shared_buffer": buffer, "alpha": 1.0 });
