@@ -8,7 +8,7 @@ import pytest
 
 from sojourn import cli
 from sojourn.base import paths
-from sojourn.scenario import controller_files
+from sojourn.scenario import controller_files, examples
 
 ROOT = paths.checkout() or Path()
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -25,6 +25,7 @@ def test_the_commands_of_the_tutorial_run(
     monkeypatch.chdir(tmp_path)
     text = TUTORIAL.read_text(encoding="utf-8")
     (controller,), (lab,) = blocks(text, "python"), blocks(text, "toml")
+    assert controller == examples.FIRST_CONTROLLER.read_text(encoding="utf-8")
     Path("lab.toml").write_text(lab.replace('"20 ms"', '"2 ms"'))
     for command in "".join(blocks(text, "sh")).splitlines():
         if "gentle.py" in command:
