@@ -55,5 +55,5 @@ def test_the_commands_of_the_front_page_run(
 
 def test_the_recipe_of_the_contributing_guide_is_a_controller() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    entry = controller_files.part("gentle.py:Gentle", blocks(text, "python")[0])
+    entry = controller_files.part("halving.py:Halving", blocks(text, "python")[0])
     assert [parameter["name"] for parameter in entry["parameters"]] == ["factor"]
