@@ -43,8 +43,7 @@ def import_(
         str | None,
         typer.Option(
             metavar="WHEN",
-            help="Whether rates of seconds and Mb/s hold after (default) or before the time of "
-            "their row.",
+            help="Whether a row's rate applies after its time (default) or before it.",
         ),
     ] = None,
 ) -> None:

@@ -58,7 +58,7 @@ Precision = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENT",
-        help="Add samples until the intervals of the p99s by size are within, such as 5%.",
+        help="Add samples until the 95 % interval of each p99 is within this share, such as 5%.",
     ),
 ]
 VARY = typer.Option(

@@ -59,7 +59,9 @@ def tune(
             help="End when N trials improve nothing by 1 % (default: 10, and 10 per parameter).",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each choice that does well.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds per trial; inferior trials stop after fewer.")
+    ] = 3,
     at_once: Annotated[
         int, typer.Option(min=1, help="Trials that are chosen and run together.")
     ] = 8,
