@@ -46,6 +46,44 @@ def test_the_same_kind_keeps_its_parameters() -> None:
     assert override({"transport": "dctcp"}, {"transport.gain": 0.1}) == base
 
 
+def test_the_order_of_changes_is_irrelevant() -> None:
+    base = SCENARIO | {"queue": {"kind": "drop_tail", "capacity": "50 KB"}}
+    changes: dict[str, Any] = {"queue.capacity": "90 KB", "queue.kind": "codel"}
+    swapped = dict(reversed(changes.items()))
+    by_name: dict[str, Any] = {"queue.capacity": "90 KB", "queue": "codel"}
+    for each in (changes, swapped, by_name):
+        changed = {"kind": "codel", "capacity": "90 KB"}
+        assert override(base, each)["queue"] == changed
+        assert overrides.with_settings(base, each)["queue"] == changed
+        ((labels, scenario),) = expand(base, {name: [value] for name, value in each.items()})
+        assert scenario["queue"] == changed
+        assert list(labels.items()) == list(each.items())
+    # A short name of a field that the other change brings.
+    assert overrides.with_settings(base, {"max_mdf": 0.4, "transport": "swift"})["transport"] == {
+        "kind": "swift",
+        "max_mdf": 0.4,
+    }
+    with pytest.raises(ScenarioError, match="max_mdf: unknown field"):
+        overrides.with_settings(base, {"max_mdf": 0.4, "transport": "tcp"})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record": {}, "account": True},
+        {"warm_up": "11 s", "time_limit": "20 s"},
+        {"workload.kind": "incast", "workload.fan_in": 2, "workload.size": "2 KB"},
+    ],
+)
+def test_changes_are_checked_together(changes: dict[str, Any]) -> None:
+    every = {"workload.interval": "1 ms"} if "workload.kind" in changes else {}
+    for each in (changes | every, dict(reversed((changes | every).items()))):
+        check(overrides.with_settings(SCENARIO, each))
+    # The first mistake, of a scenario that stays invalid.
+    with pytest.raises(ScenarioError, match=r"^record: .*account"):
+        overrides.with_settings(SCENARIO, {"record": {}, "laod": 1})
+
+
 def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
     base = SCENARIO | {"transport": {"kind": "dctcp", "gain": 0.1, "min_window": 2}}
     warning = (
@@ -62,6 +100,11 @@ def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
     # A field that only the other variation's transport has.
     assert dropped(base, {"transport": ["swift"], "max_mdf": [0.4]})[0].startswith(warning[:60])
     assert dropped(base, {"queue": ["none"]}) == []
+    # Another variation, or the value itself, gives the parameter.
+    gain: dict[str, Any] = {"transport.kind": ["dcqcn"], "transport.gain": [0.1]}
+    assert dropped(base, gain)[0].endswith("for dcqcn: min_window")
+    assert dropped(base, gain | {"transport.min_window": [1]}) == []
+    assert dropped(base, {"transport": [{"kind": "tcp", "gain": 1, "min_window": 1}]}) == []
 
 
 def test_none_is_replaced_by_a_table() -> None:

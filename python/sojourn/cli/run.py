@@ -51,7 +51,10 @@ def run(
     with prefix_errors(path):
         scenario = overrides.choose_scheme(reading.read(path), scheme)
         scenario = with_fidelity(scenario, fidelity, precision)
-        scenario = overrides.with_settings(scenario, overrides.parse_settings(set_ or ()))
+        settings = overrides.parse_settings(set_ or ())
+        varied = {name: [value] for name, value in settings.items()}
+        dropped = overrides.dropped_parameters(scenario, varied) if settings else []
+        scenario = overrides.with_settings(scenario, settings)
         scenario |= {} if seed is None else {"seed": seed}
         if out is not None:
             checked_directory(out)
@@ -64,6 +67,7 @@ def run(
         # In a pipe a note is one line.
         is_piped = not console.console.is_terminal
         console.console.print(result_tables(result, statistics), soft_wrap=is_piped)
+        console.show_lines(dropped)
     print(
         f"written to {out}"
         if out

@@ -30,13 +30,13 @@ def parts_of(workload: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [part for mixed in workload[PARTS] for part in parts_of(mixed)]
 
 
-def find(scenario: Mapping[str, Any], name: str) -> str:
+def find(scenario: Mapping[str, Any], name: str, complete: Mapping[str, Any] | None = None) -> str:
     """Return the path of the field that `name` denotes, such as `workload.load` for `load`.
 
-    Entries of lists are searched if no other field matches. Raises `ScenarioError` for an unknown
-    or ambiguous name.
+    Entries of lists are searched if no other field matches. `complete` is the scenario with all
+    defaults, if known. Raises `ScenarioError` for an unknown or ambiguous name.
     """
-    complete = {fidelity.FIELD: fidelity.PACKETS} | _complete(scenario)
+    complete = {fidelity.FIELD: fidelity.PACKETS} | dict(complete or completed(scenario))
     name = re.sub(r"\[(\d+)\]", r".\1", name)
     # Scenario files write the parameters of a Python controller without the level `parameters`.
     given = {path for table in (complete, scenario) for path in _paths(table)}
@@ -57,7 +57,7 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
     raise ScenarioError(f"{name}: unknown field{hint}")
 
 
-def _complete(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def completed(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the scenario with all defaults; without a transport, with one that has no fields.
 
     A change may give the transport, so that it may be missing before.

@@ -67,16 +67,22 @@ def override(base: ScenarioLike, *changes: Mapping[str, Any]) -> Scenario:
     workload also by the class of its flows, `workload.incast.size`.
 
     Parameters belong to the `kind` of their component: those of `base` are kept if the kind stays,
-    also if the change is only its name, and dropped if the kind changes.
+    also if the change is only its name, and dropped if the kind changes. In one change, a component
+    precedes its parameters.
 
     >>> override({"transport": {"kind": "dctcp"}}, {"transport.gain": 0.1})
     {'transport': {'kind': 'dctcp', 'gain': 0.1}}
     """
     scenario = dict(as_scenario(base))
     for change in changes:
-        for key, value in change.items():
-            scenario = merge(scenario, _nested(key.split("."), value))
+        for key in sorted(change, key=_depth):
+            scenario = merge(scenario, _nested(key.split("."), change[key]))
     return scenario
+
+
+def _depth(path: str) -> int:
+    """Return the depth of a field; a `kind` has that of its component."""
+    return path.removesuffix(".kind").count(".")
 
 
 def _nested(path: Sequence[str], value: Any) -> Scenario:
@@ -118,15 +124,14 @@ def _combinations(
     combinations = []
     for scheme, start in schemes_of(base):
         for combination in itertools.product(*labelled):
-            labels, scenario = dict(scheme), dict(start)
-            paths: list[str] = []
-            for name, (label, value) in zip(variations, combination, strict=True):
-                paths.append(fields.find(scenario, name))
-                _check_not_of_schemes(base, name, paths[-1])
-                if paths[-1] in paths[:-1]:
-                    raise ScenarioError(f"{name}: `{paths[-1]}` is varied twice")
-                scenario = override(scenario, {paths[-1]: value})
-                labels[name] = label
+            labels = dict(scheme)
+            values = (value for _, value in combination)
+            scenario, paths = _changed(start, dict(zip(variations, values, strict=True)))
+            for number, (name, path) in enumerate(paths.items()):
+                _check_not_of_schemes(base, name, path)
+                if path in list(paths.values())[:number]:
+                    raise ScenarioError(f"{name}: `{path}` is varied twice")
+                labels[name] = combination[number][0]
             combinations.append((labels, scenario))
     return combinations
 
@@ -269,27 +274,36 @@ def check_schemes(scenario: Mapping[str, Any]) -> Scenario:
 def dropped_parameters(
     base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]
 ) -> list[str]:
-    """Return a warning for each variation of a kind whose parameters `base` sets."""
+    """Return a warning for each variation of a kind that drops parameters that `base` sets."""
     (_, scenario), *_ = schemes_of(base)
-    lines = []
-    for name, varied in variations.items():
+    paths = {}
+    for name in variations:
         try:
-            path = fields.find(scenario, name).removesuffix(".kind")
+            paths[name] = fields.find(scenario, name)
         except ScenarioError:
             # A field of a component that another variation selects.
-            continue
+            paths[name] = name
+    lines = []
+    for name, varied in variations.items():
+        path = paths[name].removesuffix(".kind")
         component = fields.value_at(scenario, path)
-        if not (isinstance(component, Mapping) and len(component) > 1 and "kind" in component):
+        if not (isinstance(component, Mapping) and "kind" in component):
             continue
         kinds = [kind_of(value) for value in varied]
-        unchanged = (None, "none", component["kind"])
-        names = [str(kind) for kind in dict.fromkeys(kinds) if kind not in unchanged]
-        if names:
-            dropped = ", ".join(key for key in component if key != "kind")
-            kept = f"; {component['kind']} keeps them" if component["kind"] in kinds else ""
+        given = {each.removeprefix(f"{path}.") for each in paths.values()}
+        drops: dict[Any, list[str]] = {}
+        for kind, value in zip(kinds, varied, strict=True):
+            kept = {"kind", *given, *(value if isinstance(value, Mapping) else ())}
+            if kind not in (None, "none", component["kind"]):
+                drops.setdefault(str(kind), [key for key in component if key not in kept])
+        lost = {key for keys in drops.values() for key in keys}
+        if lost:
+            names = ", ".join(kind for kind, keys in drops.items() if keys)
+            dropped = ", ".join(key for key in component if key in lost)
+            keeps = f"; {component['kind']} keeps them" if component["kind"] in kinds else ""
             lines.append(
                 f"warning: {path}: parameters of {component['kind']} that the scenario sets are "
-                f"dropped for {', '.join(names)}: {dropped}{kept}"
+                f"dropped for {names}: {dropped}{keeps}"
             )
     return lines
 
@@ -338,10 +352,37 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 def with_settings(scenario: Mapping[str, Any], settings: Mapping[str, Any]) -> Scenario:
     """Return the scenario with settings by short name or path."""
-    changed = dict(scenario)
-    for name, value in settings.items():
-        changed = override(changed, {fields.find(changed, name): value})
-    return changed
+    return _changed(scenario, settings)[0]
+
+
+def _changed(
+    scenario: Mapping[str, Any], changes: Mapping[str, Any]
+) -> tuple[Scenario, dict[str, str]]:
+    """Return the scenario with changes by short name or path, and the path of each.
+
+    The order of changes is irrelevant: a component precedes its parameters. The scenario may be
+    invalid after some of the changes.
+    """
+    changed, complete, paths = dict(scenario), scenario, dict[str, str]()
+    while pending := [name for name in changes if name not in paths]:
+        errors, found = [], {}
+        try:
+            complete = fields.completed(changed)
+        except ScenarioError as error:
+            if not paths:
+                raise
+            errors.append(error)
+        for name in pending:
+            try:
+                found[name] = fields.find(changed, name, complete)
+            except ScenarioError as error:
+                errors.append(error)
+        if not found:
+            raise errors[0]
+        name = min(found, key=lambda name: _depth(found[name]))
+        paths[name] = found[name]
+        changed = override(changed, {found[name]: changes[name]})
+    return changed, {name: paths[name] for name in changes}
 
 
 def parse_variations(texts: Iterable[str]) -> dict[str, list[Any]]:
