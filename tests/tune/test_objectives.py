@@ -147,7 +147,7 @@ def test_a_range_converts_units_and_rejects_values_outside() -> None:
 def test_a_percentile_of_too_few_flows_is_no_objective() -> None:
     # 60 flows have no p99.
     space = {"transport.gain": "0.1:0.9"}
-    with pytest.raises(ScenarioError, match="p99 fct: the scenario gives no value"):
+    with pytest.raises(ScenarioError, match="p99 fct: a run has 60 such flows, and 100 are needed"):
         tune.search(SMALL, space, minimise="p99 fct", trials=1, seeds=1)
     tuned = tune.search(SMALL, space, minimise="p95 fct", trials=1, seeds=1)
     assert tuned.done[0].ended == DONE

@@ -88,6 +88,19 @@ class Measure:
     """`s`, `B`, `b/s`, or empty for plain numbers and shares."""
     of_class: str = ""
     """Class of its flows or calls, a prefix of them; empty for all."""
+    flows: Metric | None = None
+    """Number of its flows, of which it needs `least`; `None` for other measures."""
+    least: int = 1
+
+    def why_missing(self, result: Result) -> str:
+        """Return the reason why a run has no value of the measure."""
+        number = math.inf if self.flows is None else self.flows(result).value
+        if number >= self.least:
+            return f"{self.text}: the run gives no value of this measure"
+        return (
+            f"{self.text}: a run has {number:.0f} such flows, and {self.least} are needed; run for "
+            "a longer time, or use another statistic"
+        )
 
     def of(self, result: Result) -> Statistic:
         """Return the value in a run, in seconds, bytes or as a plain number."""
@@ -201,7 +214,14 @@ def read(text: str) -> Measure:
     function, unit = FLOW_METRICS[metric]
     bucket = _bucket(selection)
     metric_of_flows = function(statistic, bucket)
-    return Measure(_measure_text(head, bucket), metric_of_flows, unit, bucket.of_class or "")
+    return Measure(
+        _measure_text(head, bucket),
+        metric_of_flows,
+        unit,
+        bucket.of_class or "",
+        metrics.flows(bucket),
+        metrics.least_flows(statistic),
+    )
 
 
 def _canonical(head: str) -> str:

@@ -308,9 +308,7 @@ def _run_baseline(so_far: Tuned, seeds: int, options: Mapping[str, Any]) -> Tria
     trial = _measure(so_far, [_baseline(so_far)], range(seeds), options)[0]
     for name, values in trial.measured.items():
         if not np.isfinite(values).all():
-            raise ScenarioError(
-                f"{name}: the scenario gives no value of this measure, or has too few flows"
-            )
+            raise ScenarioError(trial.why or f"{name}: the scenario gives no finite value")
     return trial
 
 
@@ -330,10 +328,8 @@ def _run_batch(
     for step in (range(first), *(range(seed, seed + 1) for seed in range(first, seeds))):
         measured, running = _measure(so_far, running, step, options), []
         for trial in measured:
-            missing = [name for name, values in trial.measured.items() if np.isnan(values).any()]
-            if missing:
-                why = f"{missing[0]}: the run gives no value of this measure, or has too few flows"
-                ended.append(replace(trial, ended=INVALID, why=why, measured={}))
+            if trial.why:
+                ended.append(replace(trial, ended=INVALID, measured={}))
             elif step.stop < seeds and is_surely_worse(
                 trial, so_far.front, so_far.goals, so_far.bounds
             ):
@@ -346,7 +342,10 @@ def _run_batch(
 def _measure(
     so_far: Tuned, trials: Sequence[Trial], seeds: range, options: Mapping[str, Any]
 ) -> list[Trial]:
-    """Run trials with further seeds, counted from the scenario's seed, and add the measures."""
+    """Run trials with further seeds, counted from the scenario's seed, and add the measures.
+
+    A trial without a value of one has the reason.
+    """
     begin = int(so_far.scenario.get("seed", 1))
     runs = [
         {**so_far.scenario_of(trial), "seed": begin + seed} for trial in trials for seed in seeds
@@ -358,13 +357,15 @@ def _measure(
     updated = []
     for index, trial in enumerate(trials):
         measured = {name: list(values) for name, values in trial.measured.items()}
-        at_least = trial.at_least
+        at_least, why = trial.at_least, trial.why
         for result in results[index * len(seeds) : (index + 1) * len(seeds)]:
             for measure in so_far.measures:
                 statistic = measure.metric(result)
                 measured.setdefault(measure.text, []).append(statistic.value)
                 at_least |= statistic.at_least
-        updated.append(replace(trial, measured=measured, at_least=at_least))
+                if math.isnan(statistic.value):
+                    why = why or measure.why_missing(result)
+        updated.append(replace(trial, measured=measured, at_least=at_least, why=why))
     return updated
 
 
