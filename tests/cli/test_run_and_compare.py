@@ -54,6 +54,11 @@ def test_a_run_states_where_results_are_and_takes_a_seed_and_fields(
     scenario = sojourn.Result.read("out").summary["scenario"]
     assert (scenario["seed"], scenario["workload"]["load"]) == (7, 0.25)
     assert scenario["transport"]["kind"] == "swift"
+    assert cli.invoke(["run", str(scenario_file), "--set", "environment=internet"]) == 0
+    assert "\nenvironment: internet: " in capsys.readouterr().out
+    assert cli.invoke(["run", str(scenario_file), "--set", "topology.delay=1 ms"]) == 0
+    reason = "\nenvironment: internet (automatic: base RTT of 1 ms or more): "
+    assert reason in capsys.readouterr().out
     assert cli.invoke(["run", str(scenario_file)]) == 0
     last = "results are not stored; `--out DIR` writes flows and summary"
     assert capsys.readouterr().out.splitlines()[-1] == last

@@ -43,7 +43,7 @@ def run(
     """
     from sojourn.analysis.metrics import STATISTICS
     from sojourn.runs.runner import run_many
-    from sojourn.scenario import overrides, reading
+    from sojourn.scenario import environments, overrides, reading
     from sojourn.show import console
     from sojourn.show.result import result_tables
 
@@ -66,7 +66,9 @@ def run(
         # A result that cannot be written, as on a full disk, is printed at least.
         # In a pipe a note is one line.
         is_piped = not console.console.is_terminal
-        console.console.print(result_tables(result, statistics), soft_wrap=is_piped)
+        is_automatic = environments.is_free(scenario)
+        tables = result_tables(result, statistics, is_automatic=is_automatic)
+        console.console.print(tables, soft_wrap=is_piped)
         console.show_lines(dropped)
     print(
         f"written to {out}"

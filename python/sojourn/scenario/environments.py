@@ -31,7 +31,7 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
         return list(labelled)
     environment = _common(chosen)
     return [
-        (labels, {**scenario, FIELD: environment} if _is_free(scenario) else scenario)
+        (labels, {**scenario, FIELD: environment} if is_free(scenario) else scenario)
         for labels, scenario in labelled
     ]
 
@@ -45,7 +45,7 @@ def lines(labelled: Sequence[tuple[Labels, Scenario]]) -> list[str]:
     others = [name for name in dict.fromkeys(chosen) if name != _common(chosen)]
     if not others:
         return []
-    free = [labels for labels, scenario in labelled if _is_free(scenario)]
+    free = [labels for labels, scenario in labelled if is_free(scenario)]
     differ = [labels for labels, name in zip(free, chosen, strict=True) if name in others]
     values = _values(differ, [labels for labels in free if labels not in differ])
     more = ", …" if len(values) > SHOWN_VALUES else ""
@@ -69,7 +69,7 @@ def _chosen(labelled: Sequence[tuple[Labels, Scenario]]) -> list[str]:
     return [
         _environment(labels if len(labelled) > 1 else {}, scenario)
         for labels, scenario in labelled
-        if _is_free(scenario)
+        if is_free(scenario)
     ]
 
 
@@ -90,5 +90,6 @@ def _environment(labels: Labels, scenario: Scenario) -> str:
         raise ScenarioError(f"{case}: {error}" if case else str(error)) from None
 
 
-def _is_free(scenario: Scenario) -> bool:
+def is_free(scenario: Scenario) -> bool:
+    """Return true if a scenario leaves the choice of its environment open."""
     return bool(scenario.get(FIELD, AUTOMATIC) == AUTOMATIC)

@@ -17,6 +17,13 @@ LAW = "transport"
 ENVIRONMENT = "environment"
 """Field of the environment."""
 
+REASONS = {
+    "internet": " (automatic: base RTT of 1 ms or more)",
+    "lossy_datacentre": " (automatic: base RTT below 1 ms)",
+    "lossless_datacentre": " (automatic: base RTT below 1 ms, a transport for lossless networks)",
+}
+"""Reasons of automatic environments."""
+
 OF_ENVIRONMENT = ("packet.", "host.", "switch.", "reliability.", "queue.", "routing")
 """Beginnings of the fields that an environment sets."""
 
@@ -24,8 +31,8 @@ SHOWN_DIFFERENCES = 8
 """Most differences that a line lists."""
 
 
-def environment_line(result: Result) -> str:
-    """Return the environment of a run in one line."""
+def environment_line(result: Result, *, is_automatic: bool = False) -> str:
+    """Return the environment of a run in one line, with the reason if it `is_automatic`."""
     scenario = result.summary["scenario"]
     packet = scenario["packet"]
     parts = [f"packets of {packet['payload']} + {packet['header']}"]
@@ -33,7 +40,8 @@ def environment_line(result: Result) -> str:
         parts += _recovery(reliability)
     if queues := result.summary.get("queues"):
         parts += [_queue(queues[0]["switch"]), *_switch(scenario["switch"])]
-    return f"environment: {scenario['environment']}: {', '.join(parts)}"
+    reason = REASONS.get(scenario["environment"], "") if is_automatic else ""
+    return f"environment: {scenario['environment']}{reason}: {', '.join(parts)}"
 
 
 def _reliability(transport: Any) -> Mapping[str, Any]:

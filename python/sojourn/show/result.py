@@ -70,8 +70,16 @@ MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means whose convergence is checked, in words."""
 
 
-def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS) -> RenderableType:
-    """Return the output of `sojourn run`, with these statistics of completion times."""
+def result_tables(
+    result: Result,
+    statistics: Sequence[str] = metrics.STATISTICS,
+    *,
+    is_automatic: bool = False,
+) -> RenderableType:
+    """Return the output of `sojourn run`, with these statistics of completion times.
+
+    Its line on the environment has the reason if that `is_automatic`.
+    """
     throughputs = _long_lived_tables(result)
     times = metrics.by_size(result, "fct_s", statistics=statistics)
     class_times = metrics.by_class(result, "fct_s", statistics)
@@ -104,7 +112,7 @@ def result_tables(result: Result, statistics: Sequence[str] = metrics.STATISTICS
         _link_table(result),
         _counts(result),
         *_unfinished(result),
-        *_notes(result, notes),
+        *_notes(result, notes, is_automatic=is_automatic),
     )
 
 
@@ -389,9 +397,9 @@ def _unfinished(result: Result) -> list[RenderableType]:
     return [Text(f"unfinished: {share} did not finish before the end of the run at {end}"), table]
 
 
-def _notes(result: Result, of_tables: Sequence[str]) -> list[Text]:
+def _notes(result: Result, of_tables: Sequence[str], *, is_automatic: bool) -> list[Text]:
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
-    notes = [*fidelity_lines([result]), environment_line(result)]
+    notes = [*fidelity_lines([result]), environment_line(result, is_automatic=is_automatic)]
     notes += queue_lines(result.summary.get("queues", ()))
     if result.summary.get("load"):
         notes += _load_notes(result)
