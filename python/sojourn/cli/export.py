@@ -36,7 +36,7 @@ def export(
 ) -> None:
     """Write the recorded flows of a run for other tools.
 
-    A run records flows if its scenario has a table `record`.
+    A run records flows if its scenario has `account = true` and a table `record`.
 
     Example: `sojourn export out --pcap flows.pcapng`
     """

@@ -18,10 +18,10 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
         return Err(Problem::new("transport", message));
     }
     if !scenario.account_flows.is_empty() && !scenario.account {
-        return Err(Problem::new("account_flows", "must be empty unless account = true"));
+        return Err(Problem::new("account_flows", "needs `account = true`"));
     }
     if scenario.record.is_some() && !scenario.account {
-        return Err(Problem::new("record", "must be left out unless account = true"));
+        return Err(Problem::new("record", "needs `account = true`"));
     }
     if scenario.flows_per_record > 1 && scenario.record.is_some() {
         let message = "must be 1 with `record`, which selects flows among all records";
@@ -32,7 +32,7 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
         return Err(Problem::new("failures", message));
     }
     if scenario.entropy.is_some() && !scenario.routing.uses_entropy() {
-        return Err(Problem::new("entropy", "must be left out unless routing = \"entropy\""));
+        return Err(Problem::new("entropy", "needs `routing = \"entropy\"`"));
     }
     check_router(scenario)?;
     check_mixture(scenario)?;

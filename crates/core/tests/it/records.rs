@@ -320,5 +320,5 @@ fn unsuitable_records_are_rejected_in_one_line() {
     let of_bins = refusal(json!({ "bins": 7 }));
     assert_eq!(of_bins, "record.bins: must be even, and 2 or more, not 7");
     let without = try_run(&with(&lossy(), json!({ "account": false }))).unwrap_err();
-    assert_eq!(without, "record: must be left out unless account = true");
+    assert_eq!(without, "record: needs `account = true`");
 }
