@@ -317,7 +317,8 @@ impl Scenario {
             (rto < base_rtt).then(|| {
                 format!(
                     "{field}.reliability.{name} is {rto}, below the base RTT of the longest path, \
-                     {base_rtt}: timeouts expire before ACKs can arrive"
+                     {base_rtt}: timeouts expire before ACKs can arrive; give a longer \
+                     `reliability.{name}`"
                 )
             })
         })

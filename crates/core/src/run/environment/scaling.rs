@@ -45,6 +45,15 @@ pub(super) fn keep_absolute_targets(law: &mut Value, transport: &Value) {
     }
 }
 
+/// Raises the RTO of first packets to twice the base RTT, if it is below: it would expire before their ACKs
+/// arrive (our choice; RFC 6298 §2.2 has three times the first RTT after its measurement).
+pub(super) fn raise_initial_rto(reliability: &mut Value, scale: &Scale) {
+    let rto = &mut reliability["initial_rto"];
+    if Duration::read(rto).is_ok_and(|given| given < scale.base_rtt * 2) {
+        *rto = (scale.base_rtt * 2).show();
+    }
+}
+
 /// RTTs, lowest rate and packet that parameters follow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {

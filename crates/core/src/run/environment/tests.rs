@@ -410,3 +410,16 @@ fn powertcp_is_fair_to_flows_that_start_together() {
         assert!(times[7] < 1.1 * times[0], "{kind}: {times:?}");
     }
 }
+
+#[test]
+fn the_initial_rto_exceeds_the_base_rtt() {
+    let rto = |delay: &str| {
+        let topology = json!({ "kind": "star", "delay": delay });
+        let changes = json!({ "environment": "lossy_datacentre" });
+        let scenario = complete(&topology, &json!("dctcp"), &changes);
+        scenario["transport"]["reliability"]["initial_rto"].clone()
+    };
+    assert_eq!(rto("2 us"), "10 ms");
+    let rto = Duration::read(&rto("10 ms")).unwrap();
+    assert!(Duration::from_millis(80) < rto && rto < Duration::from_millis(81), "{rto}");
+}
