@@ -100,6 +100,9 @@ def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
     # A field that only the other variation's transport has.
     assert dropped(base, {"transport": ["swift"], "max_mdf": [0.4]})[0].startswith(warning[:60])
     assert dropped(base, {"queue": ["none"]}) == []
+    without_kind = SCENARIO | {"queue": {"capacity": "90 KB"}}
+    (line,) = dropped(without_kind, {"queue": ["codel"]})
+    assert "parameters of the default kind that the scenario sets are dropped for codel" in line
     # Another variation, or the value itself, gives the parameter.
     gain: dict[str, Any] = {"transport.kind": ["dcqcn"], "transport.gain": [0.1]}
     assert dropped(base, gain)[0].endswith("for dcqcn: min_window")

@@ -38,6 +38,15 @@ def test_every_benchmark_is_valid(name: str) -> None:
     assert problems(scenarios.SCENARIOS[name]) == []
 
 
+def test_parameters_of_the_default_queue_need_no_kind() -> None:
+    base = {"topology": "star", "transport": "dctcp", "workload": "permutation"}
+    for field in ("queue", "host_queue"):
+        scenario = {**base, field: {"capacity": "100 KB"}}
+        assert problems(scenario) == []
+        assert sojourn.check(scenario)[field]["kind"] == "ecn_threshold"
+        assert problems({**base, field: {"kind": "ecn", "capacity": "100 KB"}})
+
+
 def only_names(value: Any) -> Any:
     """Return a scenario as in a file: files by name, lists in place of tuples."""
     if isinstance(value, dict):

@@ -143,6 +143,11 @@ def schema() -> dict[str, Any]:
     python["additionalProperties"] = True
     by_name = {"type": "string", "pattern": controller_files.NAME.pattern}
     transports += [by_name, {"properties": {"kind": by_name}, "required": ["kind"]}]
+    for field in ("queue", "host_queue"):
+        # Parameters alone are of the queue that the transport was designed for.
+        document["properties"][field]["anyOf"].append(
+            {"not": {"required": ["kind"]}} | {"type": "object"}
+        )
     document["properties"][fidelity.FIELD] = fidelity.SCHEMA
     document["properties"][SCHEMES] = {
         "description": "Schemes to compare, by name: changes of the other fields, as in "

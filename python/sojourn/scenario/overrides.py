@@ -287,22 +287,24 @@ def dropped_parameters(
     for name, varied in variations.items():
         path = paths[name].removesuffix(".kind")
         component = fields.value_at(scenario, path)
-        if not (isinstance(component, Mapping) and "kind" in component):
+        if not isinstance(component, Mapping):
             continue
+        # Parameters without a kind are of the default one.
+        own = component.get("kind", "the default kind")
         kinds = [kind_of(value) for value in varied]
         given = {each.removeprefix(f"{path}.") for each in paths.values()}
         drops: dict[Any, list[str]] = {}
         for kind, value in zip(kinds, varied, strict=True):
             kept = {"kind", *given, *(value if isinstance(value, Mapping) else ())}
-            if kind not in (None, "none", component["kind"]):
+            if kind not in (None, "none", own):
                 drops.setdefault(str(kind), [key for key in component if key not in kept])
         lost = {key for keys in drops.values() for key in keys}
         if lost:
             names = ", ".join(kind for kind, keys in drops.items() if keys)
             dropped = ", ".join(key for key in component if key in lost)
-            keeps = f"; {component['kind']} keeps them" if component["kind"] in kinds else ""
+            keeps = f"; {own} keeps them" if own in kinds else ""
             lines.append(
-                f"warning: {path}: parameters of {component['kind']} that the scenario sets are "
+                f"warning: {path}: parameters of {own} that the scenario sets are "
                 f"dropped for {names}: {dropped}{keeps}"
             )
     return lines

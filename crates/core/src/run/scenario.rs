@@ -132,7 +132,8 @@ crate::parameters! {
             let is_allowed = |weight: &u32| (1..=100).contains(weight);
             if given.values().all(is_allowed) { Ok(()) } else { Err("from 1 to 100") }
         };
-        /// The queue at switches; by default the one that the transport was designed for.
+        /// The queue at switches; by default the one that the transport was designed for, whose parameters
+        /// a table without `kind` changes.
         pub queue: Option<disciplines::Config> = None;
         /// The queue at hosts' own ports; by default the one that the transport was designed for.
         pub host_queue: Option<disciplines::Config> = None;

@@ -78,11 +78,15 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         for_each_transport(scenario, |transport| add_defaults(endpoint(transport), &reliability));
     }
     linux::apply(scenario)?;
+    let designed = designed_queues(scenario)?;
     let given = match scenario.get("environment") {
         Some(given) => Environment::read(given).map_err(|problem| problem.within("environment"))?,
         None => Environment::Automatic,
     };
     if given == Environment::Paper {
+        for (field, queue) in &designed {
+            add_defaults(&mut scenario[*field], queue);
+        }
         return Ok(());
     }
     let Ok(extent) = extent_of(scenario) else { return Ok(()) };
@@ -103,12 +107,57 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     add_to_router(scenario, &defaults, &scale);
     for field in ["queue", "host_queue"] {
         let Some(queue) = scenario.get_mut(field) else { continue };
-        add_thresholds(queue, &defaults, &scale);
+        let design = designed.iter().find(|(name, _)| *name == field).map(|(_, design)| design);
+        // Strict priority marks only by request, or if a transport was designed for it.
+        if kind(queue) != Some(STRICT_PRIORITY) || design.is_some() {
+            add_thresholds(queue, &defaults, &scale);
+        }
+        if let Some(design) = design {
+            add_defaults(queue, design);
+        }
         if let ("queue", Some(capacity)) = (field, &defaults.capacity) {
             add_capacity(queue, capacity);
         }
     }
     Ok(())
+}
+
+/// Names the kind of queues that have parameters alone: that of the queue that the transports were designed
+/// for. Returns the other parameters of that queue, with its field.
+fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Value)>, Problem> {
+    type QueueOf = fn(&controllers::Config) -> disciplines::Config;
+    let queue_of: [(_, QueueOf); 2] =
+        [("queue", |law| law.queue()), ("host_queue", |law| law.host_queue())];
+    let mut designed = Vec::new();
+    for (field, queue_of) in queue_of {
+        if scenario[field].as_object().is_none_or(|table| table.contains_key("kind")) {
+            continue;
+        }
+        let queues: Vec<_> = transports(scenario)
+            .filter_map(|given| {
+                let law = controllers::Config::read(given).ok().or_else(|| law(given))?;
+                Some((law.name(), queue_of(&law)))
+            })
+            .collect();
+        let Some((_, queue)) = queues.first() else { continue };
+        if queues.iter().any(|(_, other)| other.name() != queue.name()) {
+            let each = |(law, queue): &(_, disciplines::Config)| {
+                format!("that of {law} is `{}`", queue.name())
+            };
+            let each = queues.iter().map(each).collect::<Vec<_>>().join(", ");
+            let message = format!("missing; of the default queues, {each}: give `{field}.kind`");
+            return Err(Problem::new(format!("{field}.kind"), message));
+        }
+        let mut design = queue.show();
+        scenario[field]["kind"] = queue.name().into();
+        if let Some(design) = design.as_object_mut().filter(|design| design["capacity"] == NO_LIMIT)
+        {
+            // The environment may limit it.
+            design.remove("capacity");
+        }
+        designed.push((field, design));
+    }
+    Ok(designed)
 }
 
 /// Returns the extent of a scenario's network.
@@ -286,10 +335,9 @@ fn add_defaults(given: &mut Value, defaults: &Value) {
     }
 }
 
-/// Adds an environment's thresholds to a queue in plain data that has none of its own. Strict priority marks
-/// only by request.
+/// Adds an environment's thresholds to a queue in plain data that has none of its own.
 fn add_thresholds(queue: &mut Value, defaults: &Defaults, scale: &Scale) {
-    let Some(discipline) = kind(queue).filter(|kind| *kind != STRICT_PRIORITY) else { return };
+    let Some(discipline) = kind(queue) else { return };
     let thresholds = (defaults.queue)(discipline, scale);
     let fields = thresholds.as_object().into_iter().flatten();
     if fields.clone().count() > 0 && fields.clone().all(|(field, _)| queue.get(field).is_none()) {

@@ -412,6 +412,43 @@ fn powertcp_is_fair_to_flows_that_start_together() {
 }
 
 #[test]
+fn parameters_alone_change_the_queue_that_a_transport_was_designed_for() {
+    for environment in NAMED.into_iter().chain(["paper"]) {
+        for kind in controllers::Config::built_in() {
+            let queue = |changes: Value| {
+                let changes = with_environment(changes, environment);
+                let scenario = on_a_star(&json!(kind), &changes);
+                let scenario = Scenario::parse(&scenario.to_string()).unwrap();
+                let [queue, _] = scenario.queues(scenario.transport.as_ref().unwrap());
+                queue.show()
+            };
+            let mut expected = queue(json!({}));
+            if expected.get("capacity").is_none() {
+                continue;
+            }
+            expected["capacity"] = json!("50 KB");
+            let changed = queue(json!({ "queue": { "capacity": "50 KB" } }));
+            assert_eq!(changed, expected, "{kind} in {environment}");
+        }
+    }
+    let two = json!({
+        "topology": "star", "transport": "dctcp", "workload": "permutation",
+        "transports": { "a": "swift" }, "queue": { "capacity": "50 KB" },
+    });
+    let problem = Scenario::parse(&two.to_string()).unwrap_err().to_string();
+    assert_eq!(
+        problem,
+        "queue.kind: missing; of the default queues, that of dctcp is `ecn_threshold`, that of swift is \
+         `drop_tail`: give `queue.kind`"
+    );
+}
+
+fn with_environment(mut changes: Value, environment: &str) -> Value {
+    changes["environment"] = json!(environment);
+    changes
+}
+
+#[test]
 fn the_initial_rto_exceeds_the_base_rtt() {
     let rto = |delay: &str| {
         let topology = json!({ "kind": "star", "delay": delay });
