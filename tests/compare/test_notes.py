@@ -8,6 +8,7 @@ import pytest
 import sojourn
 from conftest import COMPARED
 from sojourn.compare import comparison, paired_tables, tables
+from sojourn.runs.results import Run
 
 
 def notes(variations: dict[str, Any]) -> list[str]:
@@ -76,3 +77,25 @@ def test_each_scheme_has_the_reason_for_which_its_flows_differ() -> None:
     (calls, other) = [line for line in lines if line.startswith("note: some flows")]
     assert "of headers differ from those of one (flows that start after others)" in calls
     assert "of larger differ from those of one (other workloads)" in other
+
+
+def test_warnings_name_schemes_and_seeds_and_are_merged() -> None:
+    variations = {"transport": ["dctcp", "swift", "tcp"]}
+    runs = sojourn.comparison(COMPARED, variations, seeds=2).runs
+    lines = {
+        ("dctcp", 1): ["for all", "1 of 2 late"],
+        ("dctcp", 2): ["for all", "1.5 of 2 late"],
+        ("swift", 1): ["for all", "some"],
+        ("swift", 2): ["for all", "some"],
+        ("tcp", 1): ["for all", "some"],
+        ("tcp", 2): ["for all", "some", "once"],
+    }
+    for run in runs:
+        run.result.summary["warnings"] = lines[run.labels["transport"], run.labels["seed"]]
+    schemes: dict[str, list[Run]] = tables.by_name(runs)
+    assert tables.named_warnings(schemes) == [
+        "warning: for all",
+        "warning: dctcp: 1 of 2 late (numbers of seed 1)",
+        "warning: swift, tcp: some",
+        "warning: tcp: seed 2: once",
+    ]

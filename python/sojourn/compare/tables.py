@@ -1,5 +1,6 @@
 """Tables and notes of `sojourn compare`."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from sojourn.show.result import (
     LONG_LIVED_NOTE,
     SELF_CHECK_NOTE,
     convergence_warnings,
+    names_of,
     scenario_warnings,
     too_few_flows,
     trend_warnings,
@@ -33,6 +35,9 @@ SUMMARY_TITLE = "completion times and slowdowns"
 
 
 COUNTERS_TITLE = "counts, utilisation of the busiest link, largest queue of a switch port"
+
+QUANTITIES = re.compile(r"\d[\d.,]*(?: [a-zA-Z\u00b5%/]+)?")
+"""Pattern of numbers with units."""
 
 MOST_ROWS = 60
 """Largest number of rows of the summary with all sizes and classes."""
@@ -297,10 +302,50 @@ def _statistic(table: pl.DataFrame, median: bool) -> str:
     return f"{values} ± 95 % confidence" + (", by order statistics" if median else "")
 
 
+def by_name(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return the runs of each scheme by the labels that differ."""
+    groups = metrics.by_scheme(runs)
+    varied = [
+        label
+        for label in runs[0].labels
+        if label != "seed" and len({str(group[0].labels[label]) for group in groups}) > 1
+    ]
+    return {
+        ", ".join(scheme_name(label, group[0].labels[label]) for label in varied): group
+        for group in groups
+    }
+
+
+def named_warnings(schemes: Mapping[str, Sequence[Run]]) -> list[str]:
+    """Return the warnings of scenarios: those of all runs once, others once for each scheme.
+
+    Warnings that differ only in numbers have the numbers of the scheme's first seed with it.
+    """
+    kinds: dict[str, dict[str, dict[str, list[int]]]] = {}
+    for name, runs in schemes.items():
+        for run in runs:
+            for line in scenario_warnings([run.result]):
+                text = line.removeprefix("warning: ")
+                texts = kinds.setdefault(QUANTITIES.sub("#", text), {}).setdefault(name, {})
+                texts.setdefault(text, []).append(run.labels.get("seed", 1))
+    lines: dict[tuple[str, str], list[str]] = {}
+    for by_scheme in kinds.values():
+        for name, texts in by_scheme.items():
+            seeds = sorted({seed for each in texts.values() for seed in each})
+            where = f"seed {', '.join(map(str, seeds))}" if len(seeds) < len(schemes[name]) else ""
+            numbers = f" (numbers of seed {seeds[0]})" if len(texts) > 1 else ""
+            lines.setdefault((where, f"{next(iter(texts))}{numbers}"), []).append(name)
+    return [
+        "".join(f"{word}: " for word in ("warning", names_of(names, schemes), where) if word) + text
+        for (where, text), names in lines.items()
+    ]
+
+
 def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) -> list[str]:
     """Return the warnings of scenarios, of means not converged, and of trends."""
     remedy = "run for a longer time or more seeds"
-    repeats = any(len(group) > 1 for group in metrics.by_scheme(runs))
+    schemes = by_name(runs)
+    repeats = any(len(group) > 1 for group in schemes.values())
     if table["seeds"].max() == 1 and (repeats or not metrics.draws_flows(runs[0].result)):
         remedy = "run for a longer time, or use the median"
     elif table["seeds"].max() == 1:
@@ -308,7 +353,7 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
     elif not median:
         remedy += ", or use --median"
     return [
-        *scenario_warnings(run.result for run in runs),
+        *named_warnings(schemes),
         *warm_up_warnings(run.result for run in runs),
         *doubt_lines(run.result for run in runs),
         *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),

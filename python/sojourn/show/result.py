@@ -2,7 +2,7 @@
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -470,6 +470,11 @@ def _load_notes(result: Result) -> list[str]:
         place = "" if "among all hosts" in result.summary["load"] else f" on {reference['what']}"
         notes.append(f"realised load: {realised:.3g} of {rate} (payload and headers){place}")
     return notes
+
+
+def names_of(names: Sequence[str], all_names: Collection[str]) -> str:
+    """Return the names of schemes that a warning concerns; nothing for all of them."""
+    return "" if len(names) == len(all_names) else ", ".join(names)
 
 
 def convergence_warnings_of_run(result: Result) -> list[str]:
