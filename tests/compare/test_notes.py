@@ -9,6 +9,7 @@ import sojourn
 from conftest import COMPARED
 from sojourn.compare import comparison, paired_tables, tables
 from sojourn.runs.results import Run
+from sojourn.show.result import load_warnings
 
 
 def notes(variations: dict[str, Any]) -> list[str]:
@@ -77,6 +78,42 @@ def test_each_scheme_has_the_reason_for_which_its_flows_differ() -> None:
     (calls, other) = [line for line in lines if line.startswith("note: some flows")]
     assert "of headers differ from those of one (flows that start after others)" in calls
     assert "of larger differ from those of one (other workloads)" in other
+
+
+def test_the_realised_load_is_a_line_or_a_column() -> None:
+    compared = sojourn.comparison(COMPARED, {"transport": ["dctcp", "swift"]})
+    lines = tables.comparison_notes(compared.table, compared.runs, median=False)
+    assert any(line.startswith("realised load: 0.") for line in lines)
+    (table,) = tables.summary_tables(compared.table, compared.pairs)
+    assert "realised load" not in table.columns
+    compared = sojourn.comparison(COMPARED, {"load": [0.2, 0.3]})
+    lines = tables.comparison_notes(compared.table, compared.runs, median=False)
+    assert not any(line.startswith("realised load") for line in lines)
+    (table,) = tables.summary_tables(compared.table, compared.pairs)
+    assert "realised load" in table.columns
+
+
+def test_a_realised_load_far_from_the_configured_one_has_a_warning() -> None:
+    sizes = {"kind": "empirical", "table": "web_search"}
+    base = sojourn.override(COMPARED, {"workload.sizes": sizes, "workload.load": 0.5})
+    result = sojourn.run(base)
+
+    def warned(*realised: float) -> list[str]:
+        for load in realised:
+            result.summary["realised_load"] = load
+        return load_warnings({"": [result]})
+
+    expected = (
+        "warning: realised load 1.04 instead of 0.5: few flows of a heavy-tailed size "
+        "distribution; more flows or seeds come closer"
+    )
+    assert warned(1.04) == [expected]
+    assert len(warned(0.39)) == len(warned(0.61)) == 1
+    assert warned(0.41) == warned(0.59) == []
+    result.summary["scenario"]["workload"]["load_reference"] = "5 Gbps"
+    reference = result.summary["load_reference"]["rate_bps"]
+    assert warned(0.5 * 5e9 / reference) == []
+    assert len(warned(1.0 * 5e9 / reference)) == 1
 
 
 def test_warnings_name_schemes_and_seeds_and_are_merged() -> None:

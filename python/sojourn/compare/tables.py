@@ -20,6 +20,7 @@ from sojourn.show.result import (
     LONG_LIVED_NOTE,
     SELF_CHECK_NOTE,
     convergence_warnings,
+    load_warnings,
     names_of,
     scenario_warnings,
     too_few_flows,
@@ -41,9 +42,6 @@ QUANTITIES = re.compile(r"\d[\d.,]*(?: [a-zA-Z\u00b5%/]+)?")
 
 MOST_ROWS = 60
 """Largest number of rows of the summary with all sizes and classes."""
-
-HIDDEN = ("realised load",)
-"""Metrics of all flows that only the complete tables have."""
 
 
 def main_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
@@ -67,7 +65,8 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
         parts = parts[:1]
     if not parts:
         return []
-    names = [name for name in _metrics(parts[0]) if name not in HIDDEN]
+    hidden = comparison.LOAD if _common_load(table) else ()
+    names = [name for name in _metrics(parts[0]) if name not in hidden]
     ratios = {_key(row, labels): row for row in pairs.to_dicts() if row["metric"] == RATIO}
     rows = []
     for part in parts:
@@ -90,8 +89,17 @@ def summary_tables(table: pl.DataFrame, pairs: pl.DataFrame) -> list[Table]:
     ]
     slowdowns = [name for name in reversed(names) if name.startswith("slowdown")]
     percentiles = [name for name in names if name.startswith("FCT p")]
-    optional = [*empty, *slowdowns, "flows", *percentiles, "ratio"]
+    optional = [*empty, *slowdowns, *comparison.LOAD, "flows", *percentiles, "ratio"]
     return [Table(SUMMARY_TITLE, columns, rows, labels=1 + len(labels), optional=optional)]
+
+
+def _common_load(table: pl.DataFrame) -> str:
+    """Return the realised load that all schemes have; nothing if it differs, or without a load."""
+    values = table.filter(
+        pl.col("metric").is_in(list(comparison.LOAD)), pl.col("value").is_finite()
+    )
+    texts = {format_value({**row, "low": None}) for row in values.to_dicts()}
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def long_lived_tables(table: pl.DataFrame) -> list[Table]:
@@ -228,6 +236,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
     return [
         *_seed_notes(runs, by),
         _statistic(table, median) + _self_check_note(table, runs) + (slowdown if has_fcts else ""),
+        *([f"realised load: {load}"] if (load := _common_load(table)) else []),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
         *([JOBS_BOUND] if durations.DURATION in table["metric"] else []),
         *([LATENCY_NOTE] if durations.CALLS in table["metric"] else []),
@@ -354,6 +363,7 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
         remedy += ", or use --median"
     return [
         *named_warnings(schemes),
+        *load_warnings({name: [run.result for run in group] for name, group in schemes.items()}),
         *warm_up_warnings(run.result for run in runs),
         *doubt_lines(run.result for run in runs),
         *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),

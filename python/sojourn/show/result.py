@@ -18,10 +18,12 @@ from sojourn.base.units import (
     format_rate,
     format_size,
     format_time,
+    parse_rate,
     parse_time,
 )
 from sojourn.runs.results import Result
 from sojourn.scale.errors import LEAST_IN_BATCH
+from sojourn.scenario.reading import kind_of
 from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line, queue_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
@@ -62,6 +64,12 @@ INTERVALS_NOTE = (
 
 SELF_CHECK_NOTE = "; at least the error of the self-check"
 """Addition to the definition for answers by a law."""
+
+FAR_LOAD = 0.2
+"""Relative difference of realised and configured load that is worth a warning."""
+
+LIGHT_TAILS = ("fixed", "uniform", "exponential")
+"""Distributions of sizes whose mean over few flows is near that of all."""
 
 MOST_ROWS = 5
 """Largest number of links, and of unfinished flows, in a table."""
@@ -414,6 +422,7 @@ def _notes(result: Result, of_tables: Sequence[str], *, is_automatic: bool) -> l
         bound = "at least " if met.at_least else ""
         notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of flows with a deadline met it")
     notes += scenario_warnings([result])
+    notes += load_warnings({"": [result]})
     notes += warm_up_warnings([result])
     notes += doubt_lines([result])
     notes += convergence_warnings_of_run(result)
@@ -472,9 +481,42 @@ def _load_notes(result: Result) -> list[str]:
     return notes
 
 
+def load_warnings(schemes: Mapping[str, Sequence[Result]]) -> list[str]:
+    """Return a line for each realised load, the mean over seeds, far from the configured one."""
+    named: dict[str, list[str]] = {}
+    for name, results in schemes.items():
+        measured = [metrics.realised_load()(result).value for result in results]
+        realised, configured = sum(measured) / len(measured), _configured_load(results[0])
+        if configured is None or math.isnan(realised):
+            continue
+        is_far = abs(realised / configured - 1) > FAR_LOAD
+        if is_far or configured < 1 < realised:
+            sizes = results[0].summary["scenario"]["workload"].get("sizes")
+            tail = "" if kind_of(sizes) in LIGHT_TAILS else " of a heavy-tailed size distribution"
+            line = (
+                f"realised load {realised:.3g} instead of {configured:.3g}: few flows{tail}; more "
+                "flows or seeds come closer"
+            )
+            named.setdefault(line, []).append(name)
+    return [
+        f"warning: {f'{of}: ' if (of := names_of(names, schemes)) else ''}{line}"
+        for line, names in named.items()
+    ]
+
+
 def names_of(names: Sequence[str], all_names: Collection[str]) -> str:
     """Return the names of schemes that a warning concerns; nothing for all of them."""
     return "" if len(names) == len(all_names) else ", ".join(names)
+
+
+def _configured_load(result: Result) -> float | None:
+    """Return the configured load on the scale of the realised one, or `None` if they differ."""
+    workload = result.summary["scenario"]["workload"]
+    load = workload.get("load")
+    if not isinstance(load, int | float) or workload.get("load_counts") != "wire":
+        return None
+    reference, of_load = result.summary["load_reference"]["rate_bps"], workload["load_reference"]
+    return load * (1 if of_load == "none" else parse_rate(of_load) / reference)
 
 
 def convergence_warnings_of_run(result: Result) -> list[str]:
