@@ -62,6 +62,9 @@ fn names_and_values() -> Vec<Value> {
         // Names.
         json!({ "transprot": "dctcp" }),
         json!({ "outstanding": 5 }),
+        json!({ "workload": { "kind": "mixed", "parts": [{
+            "kind": "flows", "class": "a", "flows": [{ "source": 0, "target": 1 }],
+        }] } }),
         json!({ "topology": { "kind": "star", "hosts": 4, "queue": "red" } }),
         json!({ "transport": { "kind": "dctcp", "min_rto": "1 ms" } }),
         json!({ "transport": { "kind": "dctpc" } }),

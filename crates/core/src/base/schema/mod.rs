@@ -111,6 +111,11 @@ impl Problem {
     pub(crate) fn with_places<'a>(mut self, document: impl FnOnce() -> &'a Value) -> Self {
         if let ProblemKind::UnknownField { has_suggestion: false, fields } = &self.kind {
             let (_, name) = self.field.rsplit_once('.').unwrap_or(("", &self.field));
+            if (name, fields.as_str()) == ("class", "the fields here are `flows`") {
+                "unknown field; give `class` in each entry of `flows`"
+                    .clone_into(&mut self.message);
+                return self;
+            }
             let mut places = json_schema::places(document(), name);
             places.remove(&self.field);
             if (1..=MAX_PLACES).contains(&places.len()) {
