@@ -136,3 +136,17 @@ def test_warnings_name_schemes_and_seeds_and_are_merged() -> None:
         "warning: swift, tcp: some",
         "warning: tcp: seed 2: once",
     ]
+
+
+def test_rare_counts_are_columns_if_they_are_above_zero() -> None:
+    incast = {"kind": "incast", "fan_in": 8, "size": "100 KB", "interval": "1 ms", "stop": "2 ms"}
+    base = {"topology": {"kind": "star", "hosts": 9}, "workload": incast}
+    compared = sojourn.comparison(base, {"transport": ["expresspass", "ndp"]})
+    (table,) = tables.counter_tables(compared.table)
+    assert table.columns[:4] == ["transport", "drops", "credit drops", "trims"]
+    (express, ndp) = table.rows
+    assert (express[1], express[3], ndp[1], ndp[2]) == ("0", "0", "0", "0")
+    assert "0" not in (express[2], ndp[3])
+    compared = sojourn.comparison(base, {"transport": ["dctcp"]})
+    (table,) = tables.counter_tables(compared.table)
+    assert table.columns[:3] == ["transport", "drops", "marks"]

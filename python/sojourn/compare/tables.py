@@ -160,12 +160,13 @@ def _ratio_cell(
 def counter_tables(table: pl.DataFrame) -> list[Table]:
     """Return the counts of each scheme, the utilisation of the busiest link, the largest queue.
 
-    Counters that all models lack are omitted, and losses if the runs have none of them.
+    Counters that all models lack are omitted, and rare ones if they are zero in all runs.
     """
     labels = comparison.labels(table)
     part = table.filter(pl.col("metric").is_in(list(comparison.COUNTERS)))
     shown = part.filter(
-        pl.col("value").is_finite(), (pl.col("metric") != "losses") | (pl.col("value") > 0)
+        pl.col("value").is_finite(),
+        ~pl.col("metric").is_in(metrics.RARE_COUNTS) | (pl.col("value") > 0),
     )
     names = [name for name in comparison.COUNTERS if name in shown["metric"]]
     rows = []

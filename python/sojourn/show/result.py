@@ -332,19 +332,23 @@ def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str
 
 
 def _link_table(result: Result) -> RenderableType:
+    queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
+    links = map(metrics.measured, result.summary["links"])
+    busiest = heapq.nlargest(MOST_ROWS, links, key=lambda link: float(link["utilisation"]))
+    rare = [name for name in ("credit_drops", "trims") if any(link.get(name) for link in busiest)]
+    counters = ("drops", *rare, "marks", "pauses")
     columns = (
-        *("link", "rate", "utilisation", "drops", "marks", "pauses"),
+        *("link", "rate", "utilisation"),
+        *(name.replace("_", " ") for name in counters),
         *("queue mean", "queue max"),
     )
     rows = []
-    queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
-    links = map(metrics.measured, result.summary["links"])
-    for link in heapq.nlargest(MOST_ROWS, links, key=lambda link: float(link["utilisation"])):
+    for link in busiest:
         cells = [
             link["name"],
             format_bit_rate(link["rate_bps"]),
             f"{100 * link['utilisation']:.1f} %",
-            *(_counter(link, name, format_count) for name in ("drops", "marks", "pauses")),
+            *(_counter(link, name, format_count) for name in counters),
             *(_counter(link, name, format_size) for name in queue_lengths),
         ]
         rows.append(cells)
@@ -360,10 +364,13 @@ def _counter(counters: Mapping[str, Any], name: str, show: Callable[[float], str
 def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
     names = ["drops", "marks", "pauses", "retransmits", "timeouts"]
-    # Losses are rare, those of random losses and of failed links, few queues trim, and few routings
-    # reorder packets.
-    names += [name for name in ("losses", "trims", "returns", "reordered") if counts.get(name)]
-    tally = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
+    # Losses are rare, those of random losses and of failed links, few queues trim or drop credits,
+    # and few routings reorder packets.
+    rare = ("credit_drops", "losses", "trims", "returns", "reordered")
+    names += [name for name in rare if counts.get(name)]
+    tally = ", ".join(
+        f"{format_count(counts[name])} {name.replace('_', ' ')}" for name in names if name in counts
+    )
     kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
     took = result.summary[f"{kind}_seconds"]
     speed = f"{result.summary['simulated_s']:.6g} s simulated in {took:.2f} s"

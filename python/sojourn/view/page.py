@@ -171,6 +171,7 @@ def _counts(run: Run) -> list[str]:
         "terminated": "terminated",
         "packets": "packets",
         "drops": "drops",
+        "credit_drops": "credit drops",
         "losses": "losses",
         "marks": "marks",
         "retransmits": "retransmits",

@@ -113,7 +113,8 @@ fn check(seed: u64, scenario: &Value) {
     assert!(flows.slowdown.iter().all(is_possible));
     if !has_connections(scenario) {
         let lost = flows.lost_packets.iter().sum::<f64>() as u64;
-        let all = count(&results, "drops") + count(&results, "losses");
+        let all =
+            ["drops", "credit_drops", "losses"].map(|name| count(&results, name)).iter().sum();
         // A lost pause frame belongs to no flow.
         assert!(lost == all || lost < all && count(&results, "pauses") > 0, "{lost} of {all}");
     }

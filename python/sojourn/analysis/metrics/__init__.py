@@ -22,6 +22,7 @@ from sojourn.analysis.metrics.buckets import (
 )
 from sojourn.analysis.metrics.measures import (
     COUNTS,
+    RARE_COUNTS,
     Metric,
     NotInABatch,
     across_seeds,
@@ -91,6 +92,7 @@ __all__ = [
     "COUNTS",
     "LEAST_FOR_MEAN",
     "LEAST_FOR_MEDIAN",
+    "RARE_COUNTS",
     "STATISTICS",
     "Bucket",
     "Floats",

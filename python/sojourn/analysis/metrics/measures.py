@@ -33,7 +33,10 @@ from sojourn.runs.results import Result, Run
 Metric = Callable[[Result], Statistic]
 """Function from a result to one number."""
 
-COUNTS = ("drops", "losses", "marks", "pauses", "timeouts", "retransmits")
+RARE_COUNTS = ("credit drops", "losses", "trims")
+"""Counts that most runs have not, which tables have only if they are above zero."""
+
+COUNTS = ("drops", *RARE_COUNTS, "marks", "pauses", "timeouts", "retransmits")
 """Counts of a run that results and comparisons contain."""
 
 
@@ -178,7 +181,8 @@ def _source(link: Mapping[str, Any]) -> str:
 
 def count(name: str) -> Metric:
     """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none."""
-    return lambda result: Statistic(float(result.summary["counts"].get(name, math.nan)))
+    key = name.replace(" ", "_")
+    return lambda result: Statistic(float(result.summary["counts"].get(key, math.nan)))
 
 
 def realised_load() -> Metric:

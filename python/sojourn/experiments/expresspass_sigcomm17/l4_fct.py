@@ -124,7 +124,7 @@ def wasted(result: Result) -> metrics.Statistic:
     data = flows.select(((pl.col("size_bytes") / PAYLOAD).ceil() + pl.col("retransmits")).sum())
     packets = float(data.item())
     others = 2 * flows.height + counts["timeouts"]
-    credits = counts["packets"] - packets - others - counts["drops"]
+    credits = counts["packets"] - packets - others - counts["credit_drops"]
     return metrics.Statistic(1 - packets / credits if credits else math.nan)
 
 

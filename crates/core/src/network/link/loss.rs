@@ -145,7 +145,7 @@ pub fn warnings(graph: &Graph, ports: &[Port]) -> Vec<String> {
         let Loss::Chosen(victims) = &graph.links[id].loss else { return None };
         let Counters { lost, cut_off, .. } = ports[id].counters;
         let all = victims.len();
-        let missed = all as u64 - (lost - cut_off);
+        let missed = all as u64 - (lost - u64::from(cut_off));
         let name = graph.link_name(id as LinkId);
         (missed > 0).then(|| {
             format!(

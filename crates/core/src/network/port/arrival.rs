@@ -113,7 +113,7 @@ impl Port {
         let is_cut_off = self.outage.take();
         let is_lost = is_cut_off || self.losses.take(packet, loses_frames);
         self.counters.lost += u64::from(is_lost);
-        self.counters.cut_off += u64::from(is_cut_off);
+        self.counters.cut_off += u32::from(is_cut_off);
         is_lost
     }
 }

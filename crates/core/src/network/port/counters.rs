@@ -26,10 +26,12 @@ pub struct Counters {
     pub marked: u64,
     /// Packets that the queue or the shared buffer dropped.
     pub dropped: u64,
+    /// Credits among `dropped`.
+    pub dropped_credits: u32,
+    /// Packets among `lost` that a failure of the link lost.
+    pub cut_off: u32,
     /// Packets that were transmitted and lost on the link.
     pub lost: u64,
-    /// Packets among `lost` that a failure of the link lost.
-    pub cut_off: u64,
     /// Packets that the queue trimmed.
     pub trimmed: u64,
     /// Bytes that the queue cut off.
@@ -49,6 +51,17 @@ impl Counters {
         self.queue_area + u128::from(bytes) * u128::from(now.since(self.accounted).0)
     }
 
+    /// Counts a packet that the queue or the shared buffer drops.
+    pub fn drop(&mut self, kind: Kind) {
+        self.dropped += 1;
+        self.dropped_credits += u32::from(kind == Kind::Credit);
+    }
+
+    /// Returns the number of dropped packets except credits.
+    pub fn dropped_others(&self) -> u64 {
+        self.dropped - u64::from(self.dropped_credits)
+    }
+
     /// Counts the start of a transmission.
     pub fn depart(&mut self, kind: Kind, bytes: u16) {
         self.departed += 1;
@@ -66,8 +79,10 @@ pub struct PortTotals {
     pub bytes: u64,
     /// Packets that were marked.
     pub marked: u64,
-    /// Packets that the queue or the shared buffer dropped.
+    /// Packets except credits that the queue or the shared buffer dropped.
     pub dropped: u64,
+    /// Credits that they dropped.
+    pub dropped_credits: u64,
     /// Packets that were transmitted and lost on the link.
     pub lost: u64,
     /// Pauses of all classes that have begun.
@@ -81,12 +96,13 @@ pub struct PortTotals {
 impl PortTotals {
     /// Returns the totals of a port that no longer changes, or that has been read at `now`.
     pub fn of(port: &Port, now: Time) -> Self {
-        let Counters { departed, bytes, marked, dropped, lost, .. } = port.counters;
+        let Counters { departed, bytes, marked, dropped_credits, lost, .. } = port.counters;
         Self {
             departed,
             bytes,
             marked,
-            dropped,
+            dropped: port.counters.dropped_others(),
+            dropped_credits: u64::from(dropped_credits),
             lost,
             pauses: port.pauses.iter().map(|pauses| pauses.count).sum(),
             paused: Duration(port.pauses.iter().map(|pauses| pauses.until(now).0).sum()),
@@ -102,6 +118,7 @@ impl PortTotals {
             bytes: self.bytes - earlier.bytes,
             marked: self.marked - earlier.marked,
             dropped: self.dropped - earlier.dropped,
+            dropped_credits: self.dropped_credits - earlier.dropped_credits,
             lost: self.lost - earlier.lost,
             pauses: self.pauses - earlier.pauses,
             paused: self.paused - earlier.paused,
@@ -117,6 +134,7 @@ impl PortTotals {
             bytes: self.bytes + other.bytes,
             marked: self.marked + other.marked,
             dropped: self.dropped + other.dropped,
+            dropped_credits: self.dropped_credits + other.dropped_credits,
             lost: self.lost + other.lost,
             pauses: self.pauses + other.pauses,
             paused: self.paused + other.paused,
@@ -137,8 +155,8 @@ impl Port {
 impl Port {
     /// Counts packets that waited and that the queue has dropped.
     pub(super) fn count_drops(&mut self, rejects: &[Packet]) {
-        self.counters.dropped += rejects.len() as u64;
         for packet in rejects {
+            self.counters.drop(packet.kind);
             self.transmitter.waiting.remove(packet.bytes);
         }
     }

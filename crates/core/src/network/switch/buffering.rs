@@ -52,7 +52,7 @@ impl Network {
         let admitted = buffers.admit(ingress, packet.bytes, || port.backlog_of(class, now).bytes);
         if !admitted {
             port.counters.arrived += 1;
-            port.counters.dropped += 1;
+            port.counters.drop(packet.kind);
         }
         let pauses = buffers.pauses(ingress);
         if !admitted {
