@@ -1,5 +1,6 @@
 """Sources of controllers: loaded anew for each run, with modules and files next to them."""
 
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -206,4 +207,15 @@ def test_a_monitor_refuses_times_before_its_interval(time: str, write: Write) ->
         """
     )
     with pytest.raises(ScenarioError, match="now_s must not be before the begin of the interval"):
+        sojourn.run(LINK)
+
+
+def test_a_file_that_runs_itself_ends_with_the_error_even_if_it_catches_it(write: Write) -> None:
+    write("def allowance(self): return 1e4")
+    mine = Path("mine.py").read_text()
+    run = f"sojourn.run({{**{LINK!r}, 'transport': Mine}})"
+    Path("mine.py").write_text(f"{mine}\ntry: {run}\nexcept sojourn.ScenarioError: pass\n")
+    ended = subprocess.run([sys.executable, "mine.py"], timeout=60, check=False)
+    assert ended.returncode == 0
+    with pytest.raises(ScenarioError, match=r"^mine.py: runs a scenario when it is imported"):
         sojourn.run(LINK)

@@ -137,21 +137,27 @@ def _content(name: str, text: str) -> bytes:
     return base64.b64decode(text.removeprefix(BASE64)) if is_encoded else text.encode()
 
 
-_loading: set[tuple[str, int]] = set()
-"""Digests of the sources that are being executed, each with its thread."""
+_loading: dict[tuple[str, int], bool] = {}
+"""Sources that are being executed, by digest and thread: whether they have run themselves."""
 
 
 def execute(source: Source) -> ModuleType:
     """Execute a source; return its module, which shares no module with other executions."""
     loading = source.digest, threading.get_ident()
+    runs_itself = ScenarioError(
+        f"{source.file}: runs a scenario when it is imported; move that code below"
+        ' `if __name__ == "__main__":`'
+    )
     if loading in _loading:
-        raise ScenarioError(
-            f"{source.file}: runs a scenario when it is imported; move that code below"
-            ' `if __name__ == "__main__":`'
-        )
-    _loading.add(loading)
+        _loading[loading] = True
+        raise runs_itself
+    _loading[loading] = False
     try:
-        return _Modules(source).main()
+        module = _Modules(source).main()
+        # Code that catches the error would otherwise run itself again in the run, without end.
+        if _loading[loading]:
+            raise runs_itself
+        return module
     except ScenarioError:
         raise
     except SyntaxError as error:
@@ -161,7 +167,7 @@ def execute(source: Source) -> ModuleType:
     except (Exception, SystemExit) as error:
         raise ScenarioError(format_error(error)) from error
     finally:
-        _loading.discard(loading)
+        del _loading[loading]
 
 
 class _Modules:
