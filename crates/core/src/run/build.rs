@@ -346,6 +346,24 @@ impl Scenario {
         Ok(network)
     }
 
+    /// Returns the transports of flows of `classes` with the fields that name them, by traffic class.
+    pub(super) fn transports_by_traffic_class<'a>(
+        &'a self,
+        main: &'a controllers::Config,
+        traffic: &TrafficClasses,
+        classes: &[String],
+    ) -> Vec<BTreeMap<String, &'a controllers::Config>> {
+        let mut found = vec![BTreeMap::new(); traffic.numbers.len()];
+        for (class, name) in classes.iter().enumerate() {
+            let (field, transport) = match self.transports.get(name) {
+                Some(transport) => (format!("transports.{name}"), transport),
+                None => ("transport".to_owned(), main),
+            };
+            found[usize::from(traffic.of_flows(class))].insert(field, transport);
+        }
+        found
+    }
+
     /// Returns the effective queues at switches and at hosts, by traffic class.
     pub(super) fn queues_by_traffic_class(
         &self,
@@ -353,17 +371,15 @@ impl Scenario {
         traffic: &TrafficClasses,
         classes: &[String],
     ) -> Vec<[disciplines::Config; 2]> {
-        let queues = |index: usize| {
-            let classes = classes.iter().enumerate();
-            let members =
-                classes.filter(|(class, _)| usize::from(traffic.of_flows(*class)) == index);
-            let mut transports = members.map(|(_, name)| self.transports.get(name).unwrap_or(main));
+        let members = self.transports_by_traffic_class(main, traffic, classes);
+        let queues = |transports: &BTreeMap<String, &controllers::Config>| {
+            let mut transports = transports.values().copied();
             let first = transports.next().unwrap_or(main);
             let has_one_transport =
                 traffic.numbers.len() > 1 && transports.all(|other| other == first);
             self.queues(if has_one_transport { first } else { main })
         };
-        (0..traffic.numbers.len()).map(queues).collect()
+        members.iter().map(queues).collect()
     }
 
     /// Returns the queues in force of a scenario without a run; none in an ideal.

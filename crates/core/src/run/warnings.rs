@@ -57,6 +57,7 @@ impl Scenario {
             .chain(self.timeout_warnings(extent))
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
+            .chain(self.mixed_warnings(simulation, queues))
             .chain(retransmission_warning(simulation))
             .chain(self.convergence_warning())
             .chain(self.shared_warnings(graph, flows))
@@ -133,6 +134,33 @@ impl Scenario {
                 format!(
                     "{field}: queues dropped {drops} packets and trimmed none, so that only timeouts \
                      detect losses; give a queue that trims (`composite`)"
+                )
+            })
+        })
+    }
+
+    /// Warns of queues that mark ECN-capable packets, and accept the others beyond that.
+    fn mixed_warnings(
+        &self,
+        simulation: &Simulation<'_>,
+        queues: &[[disciplines::Config; 2]],
+    ) -> impl Iterator<Item = String> {
+        let ports = simulation.network.ports();
+        let has_marks = ports.iter().any(|port| port.counters.marked > 0);
+        let transports = self.transport.as_ref().filter(|_| has_marks).map(|main| {
+            let traffic = simulation.network.traffic();
+            self.transports_by_traffic_class(main, traffic, simulation.classes())
+        });
+        transports.into_iter().flatten().zip(queues).filter_map(|(transports, [queue, _])| {
+            let disciplines::Config::ecn_threshold(queue) = queue else { return None };
+            let transports = transports.iter().filter(|(_, other)| !other.has_own_stack());
+            let (capable, others): (Vec<_>, Vec<_>) = transports
+                .partition(|(_, transport)| transport.mechanism(&self.packet).ecn_capable);
+            let (capable, other) = (capable.first()?.1.name(), others.first()?.1.name());
+            (!queue.drops_non_ect).then(|| {
+                format!(
+                    "queues mark packets of {capable} above the threshold, but accept those of {other}, which \
+                     are not ECN-capable: most switches drop them; give `queue.drops_non_ect = true`"
                 )
             })
         })

@@ -305,3 +305,30 @@ fn hosts_with_several_links_under_transports_that_serve_one() {
     });
     assert_warns(&scenario, "such as a, sends and receives", json!({ "transport": "dctcp" }));
 }
+
+/// Flows of DCTCP and of another transport through one port of a dumbbell.
+fn beside_dctcp(other: &str) -> Value {
+    let flow = |host: u32, class: &str| json!({ "source": host, "target": host + 2, "size": "10 MB", "class": class });
+    json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "40 Gbps",
+            "bottleneck_rate": "10 Gbps", "delay": "10 us",
+        },
+        "transport": "dctcp", "transports": { "other": other }, "time_limit": "1 s",
+        "workload": { "kind": "flows", "flows": [flow(0, "dctcp"), flow(1, "other")] },
+    })
+}
+
+#[test]
+fn queues_that_mark_packets_of_one_transport_and_accept_those_of_another() {
+    let words = "queues mark packets of dctcp above the threshold, but accept those of cubic,";
+    let dropping = json!({ "queue": { "kind": "ecn_threshold", "drops_non_ect": true } });
+    assert_warns(&beside_dctcp("cubic"), words, dropping.clone());
+    assert_warns(&beside_dctcp("cubic"), words, json!({ "traffic_classes": { "other": 1 } }));
+    assert_warns(&beside_dctcp("cubic"), words, json!({ "transports": { "other": "d2tcp" } }));
+    // A switch that drops where it marks leaves most of the link to DCTCP; one that does not, to CUBIC.
+    let finished = |scenario: &Value| run(scenario).flows.fct_s;
+    let (kept, dropped) = (beside_dctcp("cubic"), with(&beside_dctcp("cubic"), dropping));
+    let (kept, dropped) = (finished(&kept), finished(&dropped));
+    assert!(kept[0] > kept[1] && dropped[0] < dropped[1], "{kept:?} {dropped:?}");
+}

@@ -2,7 +2,7 @@
 
 use super::tail_drop::TailDrop;
 use crate::base::random::Random;
-use crate::model::packet::Packet;
+use crate::model::packet::{Flags, Packet};
 use crate::queueing::{Admission, Backlog, Context, Fifo, PortQueue, Queue, QueueState, Verdict};
 
 crate::choices! {
@@ -26,19 +26,28 @@ pub trait MarkingRule: Send + 'static {
     fn should_mark(&self, backlog: Backlog, random: &mut Random) -> bool;
 }
 
-/// Builds the queue that applies `rule` at the given time.
-pub fn build(rule: impl MarkingRule, mark_at: MarkAt, tail_drop: TailDrop) -> PortQueue {
+/// Builds the queue that applies `rule` at the given time. With `drops_non_ect` it drops packets that it
+/// would mark if they were ECN-capable.
+pub fn build(
+    rule: impl MarkingRule,
+    mark_at: MarkAt,
+    drops_non_ect: bool,
+    tail_drop: TailDrop,
+) -> PortQueue {
     match mark_at {
-        MarkAt::Arrival => PortQueue::OnArrival(Box::new(MarkOnArrival { rule, tail_drop })),
+        MarkAt::Arrival => {
+            PortQueue::OnArrival(Box::new(MarkOnArrival { rule, drops_non_ect, tail_drop }))
+        }
         MarkAt::Departure => {
             let fifo = Fifo::new(Box::new(tail_drop));
-            PortQueue::OnDeparture(Box::new(MarkOnDeparture { rule, fifo }))
+            PortQueue::OnDeparture(Box::new(MarkOnDeparture { rule, drops_non_ect, fifo }))
         }
     }
 }
 
 struct MarkOnArrival<R> {
     rule: R,
+    drops_non_ect: bool,
     tail_drop: TailDrop,
 }
 
@@ -49,7 +58,10 @@ impl<R: MarkingRule> Admission for MarkOnArrival<R> {
 
     fn admit(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict {
         match self.tail_drop.admit(packet, state, random) {
-            Verdict::Accept if self.rule.should_mark(state.backlog, random) => Verdict::Mark,
+            Verdict::Accept if self.rule.should_mark(state.backlog, random) => {
+                let is_dropped = self.drops_non_ect && !packet.flags.has(Flags::ECN_CAPABLE);
+                if is_dropped { Verdict::Drop } else { Verdict::Mark }
+            }
             verdict => verdict,
         }
     }
@@ -57,6 +69,7 @@ impl<R: MarkingRule> Admission for MarkOnArrival<R> {
 
 struct MarkOnDeparture<R> {
     rule: R,
+    drops_non_ect: bool,
     fifo: Fifo,
 }
 
@@ -66,11 +79,17 @@ impl<R: MarkingRule> Queue for MarkOnDeparture<R> {
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let mut packet = self.fifo.dequeue(context)?;
-        if self.rule.should_mark(self.fifo.backlog(), context.random) {
-            context.mark(&mut packet);
+        loop {
+            let mut packet = self.fifo.dequeue(context)?;
+            if self.rule.should_mark(self.fifo.backlog(), context.random) {
+                if self.drops_non_ect && !packet.flags.has(Flags::ECN_CAPABLE) {
+                    context.dropped.push(packet);
+                    continue;
+                }
+                context.mark(&mut packet);
+            }
+            return Some(packet);
         }
-        Some(packet)
     }
 
     fn backlog(&self) -> Backlog {

@@ -49,7 +49,7 @@ impl QueueKind for Config {
         };
         let kmax = bytes(self.kmax);
         let profile = MarkingProfile { kmin: bytes(self.kmin).min(kmax), kmax, pmax: self.pmax };
-        marking::build(profile, self.mark_at, TailDrop(scale.limit(self.capacity)))
+        marking::build(profile, self.mark_at, false, TailDrop(scale.limit(self.capacity)))
     }
 
     fn capacity(&self) -> Option<Capacity> {

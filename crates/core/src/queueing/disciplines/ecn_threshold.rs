@@ -19,6 +19,9 @@ crate::parameters! {
         pub least_threshold: Bytes = Bytes::ZERO;
         /// Time of the marking decision.
         pub mark_at: MarkAt = MarkAt::Arrival;
+        /// If true, packets that are not ECN-capable are dropped where others are marked, as WRED of switches
+        /// does (RFC 7567 §4.2.1). If false, only `capacity` and the switch's buffer limit them.
+        pub drops_non_ect: bool = false;
         /// Capacity in bytes or packets. `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
     }
@@ -39,7 +42,8 @@ impl Config {
 impl QueueKind for Config {
     fn build(&self, scale: LinkScale) -> PortQueue {
         let tail_drop = TailDrop(scale.limit(self.capacity));
-        marking::build(StepMarking(self.threshold(scale)), self.mark_at, tail_drop)
+        let rule = StepMarking(self.threshold(scale));
+        marking::build(rule, self.mark_at, self.drops_non_ect, tail_drop)
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -74,7 +78,9 @@ impl MarkingRule for StepMarking {
 mod tests {
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::queueing::blocks::fixture::SCALE;
+    use crate::model::packet::{Flags, Packet};
+    use crate::queueing::Fifo;
+    use crate::queueing::blocks::fixture::{QueueFixture, SCALE, packet};
     use serde_json::{Value, json};
 
     /// Threshold in packets of 1500 B at these rates.
@@ -98,5 +104,38 @@ mod tests {
         let config = json!({ "threshold": "24 us", "least_threshold": "30 KB" });
         assert_eq!(packets(&config, [1, 10, 100]), [20, 20, 200]);
         assert_eq!(packets(&json!({ "threshold": "24 us" }), [1, 10, 100]), [2, 20, 200]);
+    }
+
+    #[test]
+    fn packets_that_are_not_ecn_capable_are_dropped_above_the_threshold_if_it_drops_them() {
+        let of = |mark_at: &str, drops_non_ect: bool| {
+            let config = json!({
+                "threshold": "1 packet", "mark_at": mark_at, "drops_non_ect": drops_non_ect,
+            });
+            match Config::read(&config).unwrap().build(SCALE) {
+                PortQueue::OnArrival(admission) => Box::new(Fifo::new(admission)),
+                PortQueue::OnDeparture(queue) => queue,
+            }
+        };
+        for mark_at in ["arrival", "departure"] {
+            for drops_non_ect in [false, true] {
+                let mut fixture = QueueFixture::new(of(mark_at, drops_non_ect));
+                let mut dropped = 0;
+                for sequence in 0..8 {
+                    // Packets with odd numbers are not ECN-capable.
+                    let mut packet = packet(0, sequence, 1500);
+                    packet.flags = Flags::NONE.with_if(Flags::ECN_CAPABLE, sequence % 2 == 0);
+                    dropped += fixture.enqueue(packet).len();
+                }
+                let mut departed = Vec::new();
+                while let (Some(packet), drops) = fixture.dequeue() {
+                    dropped += drops.len();
+                    departed.push(packet);
+                }
+                let is_marked = |packet: &&Packet| packet.is_marked();
+                assert_eq!(departed.iter().filter(is_marked).count(), 3, "{mark_at}");
+                assert_eq!(dropped, if drops_non_ect { 3 } else { 0 }, "{mark_at}");
+            }
+        }
     }
 }

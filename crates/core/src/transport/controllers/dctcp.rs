@@ -8,7 +8,7 @@ use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Restart,
     Transport,
 };
-use crate::base::schema::{fraction, positive, positive_fraction, positive_if_given};
+use crate::base::schema::{defaults, fraction, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
@@ -65,12 +65,7 @@ impl Transport for Config {
     }
 
     fn queue(&self) -> disciplines::Config {
-        disciplines::Config::ecn_threshold(disciplines::ecn_threshold::Config {
-            threshold: None,
-            least_threshold: Bytes::ZERO,
-            mark_at: disciplines::MarkAt::Arrival,
-            capacity: None,
-        })
+        disciplines::Config::ecn_threshold(defaults())
     }
 
     /// Deviation: hosts mark as switches do. Otherwise flows that share a host's link would never
@@ -238,7 +233,7 @@ mod tests {
     #![expect(clippy::float_cmp, reason = "the formulas give exactly these numbers")]
 
     use super::*;
-    use crate::base::schema::{Parameter, defaults};
+    use crate::base::schema::Parameter;
     use crate::base::units::{Duration, Rate, Time};
     use crate::transport::fixture::ACK;
 
