@@ -212,6 +212,11 @@ pub trait QueueKind {
         Vec::new()
     }
 
+    /// Returns true if the queue marks packets.
+    fn marks(&self) -> bool {
+        false
+    }
+
     /// Returns the quantum of a round-robin discipline. It must be at least the largest packet, so
     /// that a round serves every backlogged flow.
     fn quantum(&self) -> Option<Bytes> {

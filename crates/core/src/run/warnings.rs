@@ -57,7 +57,7 @@ impl Scenario {
             .chain(self.timeout_warnings(extent))
             .chain(self.queue_warnings(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
-            .chain(self.mixed_warnings(simulation, queues))
+            .chain(self.queue_kind_warnings(simulation, queues))
             .chain(retransmission_warning(simulation))
             .chain(self.convergence_warning())
             .chain(self.shared_warnings(graph, flows))
@@ -139,30 +139,57 @@ impl Scenario {
         })
     }
 
-    /// Warns of queues that mark ECN-capable packets, and accept the others beyond that.
-    fn mixed_warnings(
+    /// Warns of queues that lack what their transports were designed for, and of mixtures of transports.
+    fn queue_kind_warnings(
         &self,
         simulation: &Simulation<'_>,
         queues: &[[disciplines::Config; 2]],
     ) -> impl Iterator<Item = String> {
         let ports = simulation.network.ports();
         let has_marks = ports.iter().any(|port| port.counters.marked > 0);
-        let transports = self.transport.as_ref().filter(|_| has_marks).map(|main| {
+        let transports = self.transport.as_ref().map(|main| {
             let traffic = simulation.network.traffic();
             self.transports_by_traffic_class(main, traffic, simulation.classes())
         });
-        transports.into_iter().flatten().zip(queues).filter_map(|(transports, [queue, _])| {
-            let disciplines::Config::ecn_threshold(queue) = queue else { return None };
-            let transports = transports.iter().filter(|(_, other)| !other.has_own_stack());
-            let (capable, others): (Vec<_>, Vec<_>) = transports
-                .partition(|(_, transport)| transport.mechanism(&self.packet).ecn_capable);
-            let (capable, other) = (capable.first()?.1.name(), others.first()?.1.name());
-            (!queue.drops_non_ect).then(|| {
-                format!(
-                    "queues mark packets of {capable} above the threshold, but accept those of {other}, which \
-                     are not ECN-capable: most switches drop them; give `queue.drops_non_ect = true`"
-                )
-            })
+        let both = transports.into_iter().flatten().zip(queues);
+        both.flat_map(move |(transports, [queue, _])| {
+            let lacks = transports.iter().filter_map(|(field, transport)| {
+                let designed = transport.queue();
+                let lack = if designed.limits_credits() && !queue.limits_credits() {
+                    "limit the rate of credits"
+                } else if designed.marks() && !queue.marks() {
+                    "mark packets"
+                } else {
+                    return None;
+                };
+                let (name, designed) = (transport.name(), designed.name());
+                Some(format!(
+                    "{field}: `{name}` was designed for queues that {lack}, and these do not; give such a \
+                     queue (`{designed}`)"
+                ))
+            });
+            let mixed = Some(queue).filter(|_| has_marks);
+            let mixed = mixed.and_then(|queue| self.mixed_warning(&transports, queue));
+            lacks.chain(mixed).collect::<Vec<_>>()
+        })
+    }
+
+    /// Warns of a queue that marks ECN-capable packets, and accepts the others beyond that.
+    fn mixed_warning(
+        &self,
+        transports: &BTreeMap<String, &controllers::Config>,
+        queue: &disciplines::Config,
+    ) -> Option<String> {
+        let disciplines::Config::ecn_threshold(queue) = queue else { return None };
+        let transports = transports.iter().filter(|(_, other)| !other.has_own_stack());
+        let (capable, others): (Vec<_>, Vec<_>) =
+            transports.partition(|(_, transport)| transport.mechanism(&self.packet).ecn_capable);
+        let (capable, other) = (capable.first()?.1.name(), others.first()?.1.name());
+        (!queue.drops_non_ect).then(|| {
+            format!(
+                "queues mark packets of {capable} above the threshold, but accept those of {other}, which \
+                 are not ECN-capable: most switches drop them; give `queue.drops_non_ect = true`"
+            )
         })
     }
 

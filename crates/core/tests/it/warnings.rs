@@ -308,7 +308,10 @@ fn hosts_with_several_links_under_transports_that_serve_one() {
 
 /// Flows of DCTCP and of another transport through one port of a dumbbell.
 fn beside_dctcp(other: &str) -> Value {
-    let flow = |host: u32, class: &str| json!({ "source": host, "target": host + 2, "size": "10 MB", "class": class });
+    let flow = |host: u32, class: &str| {
+        let target = host + 2;
+        json!({ "source": host, "target": target, "size": "10 MB", "class": class })
+    };
     json!({
         "topology": {
             "kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "40 Gbps",
@@ -331,4 +334,20 @@ fn queues_that_mark_packets_of_one_transport_and_accept_those_of_another() {
     let (kept, dropped) = (beside_dctcp("cubic"), with(&beside_dctcp("cubic"), dropping));
     let (kept, dropped) = (finished(&kept), finished(&dropped));
     assert!(kept[0] > kept[1] && dropped[0] < dropped[1], "{kept:?} {dropped:?}");
+}
+
+#[test]
+fn queues_that_lack_what_a_transport_was_designed_for() {
+    let marking = json!({ "queue": "ecn_threshold" });
+    let dropping = json!({ "queue": "drop_tail" });
+    for (kind, field) in [("cubic", "transports.other"), ("dctcp", "transport")] {
+        let scenario = with(&beside_dctcp("dcqcn"), json!({ "transport": kind }));
+        let words = format!("{field}: `");
+        let words = words + if kind == "dctcp" { kind } else { "dcqcn" };
+        let words = words + "` was designed for queues that mark packets, and these do not;";
+        assert_warns(&with(&scenario, dropping.clone()), &words, marking.clone());
+    }
+    let words =
+        "transports.other: `expresspass` was designed for queues that limit the rate of credits";
+    assert_warns(&beside_dctcp("expresspass"), words, json!({ "queue": "credit_shaper" }));
 }

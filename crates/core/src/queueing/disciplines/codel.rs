@@ -64,6 +64,10 @@ impl QueueKind for Config {
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
     }
+
+    fn marks(&self) -> bool {
+        self.law.ecn
+    }
 }
 
 struct CoDel {

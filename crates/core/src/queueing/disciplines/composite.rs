@@ -96,6 +96,10 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn marks(&self) -> bool {
+        self.kmin.is_some()
+    }
+
     fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
         let marking = self.marking(scale).into_iter();
         let named = |(kmin, kmax)| [("kmin", Limit::Bytes(kmin)), ("kmax", Limit::Bytes(kmax))];

@@ -56,6 +56,10 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn marks(&self) -> bool {
+        true
+    }
+
     fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
         let limit = |capacity| scale.limit(Some(capacity));
         let named = [("kmin", limit(self.kmin)), ("kmax", limit(self.kmax))];

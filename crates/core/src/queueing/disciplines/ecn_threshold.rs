@@ -50,6 +50,10 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn marks(&self) -> bool {
+        true
+    }
+
     fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
         vec![("threshold", self.threshold(scale))]
     }

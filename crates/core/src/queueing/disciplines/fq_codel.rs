@@ -53,6 +53,10 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn marks(&self) -> bool {
+        self.law.ecn
+    }
+
     fn quantum(&self) -> Option<Bytes> {
         Some(self.quantum)
     }

@@ -158,6 +158,10 @@ impl QueueKind for Config {
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
     }
+
+    fn marks(&self) -> bool {
+        self.ecn
+    }
 }
 
 impl Config {

@@ -64,6 +64,10 @@ impl QueueKind for Config {
         self.capacity
     }
 
+    fn marks(&self) -> bool {
+        self.threshold.is_some()
+    }
+
     fn thresholds(&self, scale: LinkScale) -> Vec<(&'static str, Limit)> {
         self.threshold(scale).map(|limit| ("threshold", limit)).into_iter().collect()
     }
