@@ -95,10 +95,11 @@ def recorded(**changes: Any) -> Result:
     return Result(flows, pl.DataFrame(), SUMMARY | changes, tables)
 
 
-def nothing_recorded() -> Result:
-    """Return a result without recorded tables."""
+def nothing_recorded(**changes: Any) -> Result:
+    """Return a result without recorded tables, of a scenario with changes."""
     complete = recorded()
-    return Result(complete.flows, complete.samples, SUMMARY)
+    scenario = complete.summary["scenario"] | changes
+    return Result(complete.flows, complete.samples, {**SUMMARY, "scenario": scenario})
 
 
 def test_a_capture_at_the_sender_has_its_sendings_and_arriving_acks(tmp_path: Path) -> None:
@@ -166,6 +167,7 @@ def test_captures_and_traces_state_that_packets_are_missing(tmp_path: Path) -> N
         (lambda result, file: qlog.write(result, file, 8), "--flow 8: has no recorded.*: 7"),
         (lambda _, file: pcapng.write(nothing_recorded(), file), "no packets are recorded"),
         (lambda _, file: qlog.write(nothing_recorded(), file, 7), "no packets are recorded"),
+        (lambda _, file: pcapng.write(nothing_recorded(record={}), file), "`record.flows` names"),
         (lambda _, file: perfetto.write(nothing_recorded(), file), "nothing is recorded"),
     ],
 )

@@ -41,8 +41,11 @@ def packets(result: Result, flow: int | None = None) -> pl.DataFrame:
     """
     table = result.packets
     if table.is_empty():
-        connections = "except on persistent connections"
-        raise ScenarioError(f"no packets are recorded; {HOW_TO_RECORD} them, {connections}")
+        # On persistent connections no flow has packets of its own.
+        if result.summary["scenario"].get("record") is not None:
+            hint = "`record.flows` names flows that are recorded, except on persistent connections"
+            raise ScenarioError(f"packets of no flow are recorded; {hint}")
+        raise ScenarioError(f"no packets are recorded; {HOW_TO_RECORD} them")
     return with_bytes(table if flow is None else of_flow(table, flow, result), result)
 
 

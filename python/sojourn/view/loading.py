@@ -15,9 +15,6 @@ from sojourn.view.flow_blocks import SCHEME
 
 MOST_RUNS = 2
 
-FEW_FLOWS = 100
-"""Flows of a run of which all are candidates for recordings."""
-
 MOST_LISTED, MOST_LONG_LIVED = 10_000, 8
 """Flows of a workload that is searched for long-lived ones, and how many of these are recorded."""
 
@@ -104,8 +101,8 @@ def _scenarios(
 def with_recordings(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[str, Any]:
     """Return a scenario with FCT breakdown and recordings, among them those of `flows`.
 
-    Of few flows all are candidates, and the first long-lived ones are recorded. A scenario that
-    cannot have a breakdown is returned as it is, unless `flows` has some.
+    The first long-lived flows are recorded. A scenario that cannot have a breakdown is returned as
+    it is, unless `flows` has some.
     """
     own = scenario.get("record")
     record = dict(own) if isinstance(own, Mapping) else {}
@@ -115,8 +112,6 @@ def with_recordings(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[s
         count = json.loads(encoding.Prepared(full).core.estimate())["flows"]
     except ScenarioError as error:
         return dict(scenario) if _is_refusal(error) and not flows else full
-    if count <= FEW_FLOWS:
-        record.setdefault("share", 1.0)
     if count <= MOST_LISTED:
         named = set(record["flows"])
         record["flows"] += [flow for flow in _long_lived(scenario) if flow not in named]

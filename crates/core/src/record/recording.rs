@@ -12,7 +12,7 @@ use super::hops::Hops;
 use super::packets::Packets;
 use super::series::{LinkSeries, Series};
 use crate::base::random::mix;
-use crate::base::schema::{Problem, fraction, positive};
+use crate::base::schema::{Problem, fraction_if_given, positive};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::breakdown::chain::ChainInterval;
 use crate::model::graph::{Graph, LinkId, LinkNames};
@@ -26,8 +26,9 @@ crate::parameters! {
     pub struct Config {
         /// Flows that are always recorded, by number.
         pub flows: Vec<u64> = Vec::new();
-        /// Share of the other flows that are candidates, chosen by a hash of their number.
-        pub share: f64 = 0.1, where fraction;
+        /// Share of the other flows that are candidates, chosen by a hash of their number. `none`: all of a
+        /// workload of up to 100 flows, otherwise 0.1.
+        pub share: Option<f64> = None, where fraction_if_given;
         /// Candidates that are kept in each half decade of size because they took longest beyond their ideal
         /// FCT; flows that have not finished count with their time so far.
         pub slowest: u32 = 8;
@@ -48,10 +49,17 @@ crate::parameters! {
 }
 
 impl Config {
-    /// Returns the flows whose packets are logged while they are in progress.
-    fn candidates(&self) -> Candidates {
+    /// Returns the share of other flows that are candidates, of a workload of about `flows`.
+    pub fn share(&self, flows: f64) -> f64 {
+        const FEW: f64 = 100.0;
+        self.share.unwrap_or(if flows <= FEW { 1.0 } else { 0.1 })
+    }
+
+    /// Returns the flows whose packets are logged while they are in progress, of about `flows`.
+    fn candidates(&self, flows: f64) -> Candidates {
         let keeps_others = self.slowest > 0 || self.random > 0;
-        Candidates::new(&self.flows, if keeps_others { self.share } else { 0.0 }, self.bounds())
+        let share = if keeps_others { self.share(flows) } else { 0.0 };
+        Candidates::new(&self.flows, share, self.bounds())
     }
 
     /// Returns the bound of the packets of a named flow, and of another: twice its part of all packets, since
@@ -62,10 +70,10 @@ impl Config {
         [self.flows.len(), kept].map(|flows| (2 * most).div_ceil(flows.max(1)).min(most))
     }
 
-    /// Returns an empty log of packets.
-    pub fn packet_log(&self, graph: &Graph) -> Result<PacketLog, Problem> {
+    /// Returns an empty log of packets of about `flows` flows.
+    pub fn packet_log(&self, graph: &Graph, flows: f64) -> Result<PacketLog, Problem> {
         if self.hops.is_empty() {
-            return Ok(PacketLog::new(self.candidates(), None));
+            return Ok(PacketLog::new(self.candidates(flows), None));
         }
         let names = LinkNames::new(graph);
         let mut links = Vec::new();
@@ -73,7 +81,7 @@ impl Config {
             links.push(names.link(name).map_err(|problem| problem.within(&format!("hops[{i}]")))?);
         }
         let hops = HopLog::new(&links, self.packets as usize);
-        Ok(PacketLog::new(self.candidates(), Some(hops)))
+        Ok(PacketLog::new(self.candidates(flows), Some(hops)))
     }
 }
 
@@ -163,10 +171,10 @@ pub struct Record {
 }
 
 impl Recording {
-    /// Returns an empty selection, in a network of `links` links.
-    pub fn new(config: &Config, links: usize) -> Self {
+    /// Returns an empty selection of about `flows` flows, in a network of `links` links.
+    pub fn new(config: &Config, links: usize, flows: f64) -> Self {
         Self {
-            candidates: config.candidates(),
+            candidates: config.candidates(flows),
             slowest: config.slowest as usize,
             random: config.random as usize,
             packets: config.packets as usize,
@@ -306,8 +314,8 @@ mod tests {
 
     fn recording(named: &[u64], slowest: u32, random: u32) -> Recording {
         let flows = named.to_vec();
-        let config = Config { flows, share: 1.0, slowest, random, ..defaults() };
-        Recording::new(&config, 0)
+        let config = Config { flows, slowest, random, ..defaults() };
+        Recording::new(&config, 0, 1.0)
     }
 
     /// Numbers of the kept flows, with the reasons.

@@ -187,9 +187,17 @@ impl Scenario {
         Ok(())
     }
 
+    /// Returns the number of flows that the workload is expected to start.
+    fn expected_flows(&self, graph: &Graph) -> f64 {
+        let context = self.workload_context(graph);
+        let estimate = self.workload.estimate_until(&context, self.time_limit);
+        estimate.map_or(f64::INFINITY, |estimate| estimate.flows)
+    }
+
     /// Returns the empty log of packets, if they are recorded.
     fn packet_log(&self, graph: &Graph) -> Result<Option<PacketLog>, Problem> {
-        let log = self.record.as_ref().map(|config| config.packet_log(graph));
+        let flows = || self.expected_flows(graph);
+        let log = self.record.as_ref().map(|config| config.packet_log(graph, flows()));
         log.transpose().map_err(|problem| problem.within("record"))
     }
 
@@ -484,8 +492,9 @@ impl Scenario {
         }
         let mut recorder = self.recorder(graph)?;
         recorder.chained_flows.clone_from(&self.account_flows);
-        recorder.recording =
-            self.record.as_ref().map(|config| Box::new(Recording::new(config, graph.links.len())));
+        recorder.recording = self.record.as_ref().map(|config| {
+            Box::new(Recording::new(config, graph.links.len(), self.expected_flows(graph)))
+        });
         let setup = SimulationSetup {
             graph,
             window_plan: windows,

@@ -196,7 +196,8 @@ impl Scenario {
         let packets = 2.0 * workload.payload / self.packet.payload.0 as f64;
         let of_flow = packets / workload.flows.max(1.0);
         let most = f64::from(record.packets);
-        let live = live_flows * record.share * of_flow.min(record.bounds()[1] as f64);
+        let live =
+            live_flows * record.share(workload.flows) * of_flow.min(record.bounds()[1] as f64);
         // Logged until there are twice as many.
         let hops = if record.hops.is_empty() { 0.0 } else { 2.0 * most };
         let recorded = packets.min(most + live) + hops;

@@ -322,3 +322,17 @@ fn unsuitable_records_are_rejected_in_one_line() {
     let without = try_run(&with(&lossy(), json!({ "account": false }))).unwrap_err();
     assert_eq!(without, "record: needs `account = true`");
 }
+
+#[test]
+fn of_a_few_flows_all_are_candidates_unless_a_share_is_given() {
+    let rows: Vec<_> = (0..5).map(|flow| (0.0, flow, 5, 10_000)).collect();
+    let recorded = |record: Value| {
+        let scenario = json!({
+            "topology": { "kind": "star", "hosts": 6 }, "transport": "dctcp",
+            "workload": flows(&rows), "account": true, "record": record,
+        });
+        run(&scenario).record.unwrap().flows.len()
+    };
+    assert_eq!(recorded(json!({})), 5);
+    assert_eq!(recorded(json!({ "share": 0.1 })), 0);
+}

@@ -328,7 +328,7 @@ fn queues_that_mark_packets_of_one_transport_and_accept_those_of_another() {
     let dropping = json!({ "queue": { "kind": "ecn_threshold", "drops_non_ect": true } });
     assert_warns(&beside_dctcp("cubic"), words, dropping.clone());
     assert_warns(&beside_dctcp("cubic"), words, json!({ "traffic_classes": { "other": 1 } }));
-    assert_warns(&beside_dctcp("cubic"), words, json!({ "transports": { "other": "d2tcp" } }));
+    assert_warns(&beside_dctcp("cubic"), words, json!({ "transports": { "other": "dcqcn" } }));
     // A switch that drops where it marks leaves most of the link to DCTCP; one that does not, to CUBIC.
     let finished = |scenario: &Value| run(scenario).flows.fct_s;
     let (kept, dropped) = (beside_dctcp("cubic"), with(&beside_dctcp("cubic"), dropping));
