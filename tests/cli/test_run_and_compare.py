@@ -115,12 +115,12 @@ def test_a_run_of_the_window_engine_prints_windows_and_threads(
     for threads, expected in ((1, "1 thread"), (2, "2 threads")):
         assert cli.invoke(["run", "small.toml", "--threads", str(threads)]) == 0
         printed = capsys.readouterr().out
-        assert re.search(rf"\nwindows of 1 µs, \d+ groups, {expected}\n", printed)
+        assert re.search(rf"\nengine: \d+ groups of nodes, lookahead 1 µs, {expected}\n", printed)
         assert ("per CPU-second" in printed) == (threads == 1)
     text = (directory / "small.toml").read_text().replace('"windows"', '"events"')
     (directory / "small.toml").write_text(text)
     assert cli.invoke(["run", "small.toml"]) == 0
-    assert "windows of" not in capsys.readouterr().out
+    assert "engine:" not in capsys.readouterr().out
 
 
 MIXED = """

@@ -381,13 +381,14 @@ def _counts(result: Result) -> Text:
 
 
 def _windows(result: Result) -> list[str]:
-    """Describe the engine's windows, groups and threads, if the run used windows."""
+    """Describe groups of nodes, lookahead and threads of the engine, if it used windows."""
     engine = result.summary.get("engine", {})
     if engine.get("kind") != "windows":
         return []
     groups, threads = format_count(engine["groups"]), result.threads
     threads_used = f"{threads} thread{'s' if threads > 1 else ''}"
-    return [f"windows of {format_time(engine['window_s'])}, {groups} groups, {threads_used}"]
+    lookahead = format_time(engine["window_s"])
+    return [f"engine: {groups} groups of nodes, lookahead {lookahead}, {threads_used}"]
 
 
 def _unfinished(result: Result) -> list[RenderableType]:
