@@ -123,3 +123,21 @@ def test_windows_below_one_packet_are_warned_of() -> None:
     (line,) = warnings("Ten")
     assert line.endswith("was below one packet (1448 B) at every call; windows are bytes")
     assert not warnings("TenPackets")
+
+
+def test_parts_show_fields_of_scenarios_and_what_environments_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sojourn.show.console.console.width", 400)
+
+    def printed(name: str) -> str:
+        assert cli.invoke(["parts", name]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "scenario: time_limit" in printed("time_limit")
+    assert 'routing flow_hash one of "flow_hash", "ecmp",' in printed("routing")
+    assert "convergence 50 ms a duration with its unit" in printed("convergence")
+    for name, changed in (("dcqcn", "reliability.min_rto"), ("drop_tail", "capacity")):
+        (line,) = printed(name).split("environments other than")[1:]
+        assert changed in line.split(": `sojourn parts environment`")[0]
+    assert "environments other than" not in printed("dumbbell")

@@ -38,7 +38,10 @@ def parts(
     if not name.strip():
         sections = catalogue.overview(families)
     else:
-        sections = catalogue.parts_text(families, name) or catalogue.search(families, name)
+        sections = catalogue.parts_text(families, name) or [
+            *catalogue.field_text(families, name),
+            *catalogue.search(families, name),
+        ]
     if not sections:
         names = [part["name"] for members in families.values() for part in members]
         hint = did_you_mean(name.lower(), [*families, *names])

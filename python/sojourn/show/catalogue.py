@@ -46,12 +46,49 @@ def parts_text(catalogue: Mapping[str, Any], name: str) -> list[RenderableType]:
             if _plain(name) in (_plain(family), _plain(part["name"])):
                 pieces += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
                 pieces.append(_parameter_table(part["parameters"]))
+                if changed := _set_by_environments(catalogue, family, part):
+                    names = ", ".join(changed)
+                    pieces.append(
+                        Text(
+                            f"environments other than `paper` have values of their own for {names}:"
+                            " `sojourn parts environment`"
+                        )
+                    )
     return pieces
 
 
+def _set_by_environments(
+    catalogue: Mapping[str, Any], family: str, part: Mapping[str, Any]
+) -> list[str]:
+    """Return the parameters of a part to which some environment gives a value."""
+    if family in {"environment", "fluid"}:
+        return []
+    given = {
+        row["name"] for member in catalogue.get("environment", []) for row in member["parameters"]
+    }
+    owners = ("", f"{part['name']}.", f"{family}.", f"{family}.{part['name']}.")
+    names = [row["name"] for row in part["parameters"]]
+    return [name for name in names if any(f"{owner}{name}" in given for owner in owners)]
+
+
+def field_text(catalogue: Mapping[str, Any], name: str) -> list[RenderableType]:
+    """Return the row of a field of a scenario, if it has this name."""
+    rows = [
+        row
+        for part in catalogue["scenario"]
+        for row in part["parameters"]
+        if _plain(row["name"]) == _plain(name)
+    ]
+    return [Text(f"scenario: {name}", style="bold"), _parameter_table(rows)] if rows else []
+
+
 def search(catalogue: Mapping[str, Any], words: str) -> list[RenderableType]:
-    """Return the components and parameters whose names, meanings or values contain the words."""
-    rows = dict(_matches(catalogue, words))
+    """Return the components and parameters whose names, meanings or values contain the words.
+
+    A field of a scenario with this name is left out: `field_text` shows it.
+    """
+    matches = _matches(catalogue, words)
+    rows = {name: meaning for name, meaning in matches if _plain(name) != _plain(words)}
     if not rows:
         return []
     table = _lines(("part or parameter", "meaning"), rows.items())
