@@ -112,7 +112,7 @@ impl Flags {
         Self(self.0 & 0x0f | layout << 4)
     }
 
-    /// Number of marks that an ACK reports, modulo 8 (`AccECN`'s field ACE), in the bits of all flags but the
+    /// Number of marks that an ACK reports, modulo 8 (AccECN's field ACE), in the bits of all flags but the
     /// first.
     pub fn count(self) -> u8 {
         self.0 >> 1 & 7

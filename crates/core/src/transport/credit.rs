@@ -1,6 +1,6 @@
 //! Credit schedulers: what a receiving host decides for all flows that end there.
 //!
-//! A receiver-driven transport (`ExpressPass`, Homa, NDP, pHost) has one scheduler per receiving host. It
+//! A receiver-driven transport (ExpressPass, Homa, NDP, pHost) has one scheduler per receiving host. It
 //! learns of flows by their first packets, and issues credits: control packets that permit senders to send,
 //! and that may be lost.
 

@@ -310,7 +310,7 @@ pub enum MarkFeedback {
     /// RFC 3168: all ACKs echo a mark until the sender has reduced its window (CWR), which it does
     /// once per window of data.
     EchoUntilCwr,
-    /// `AccECN` (RFC 9768): all ACKs carry the number of marked packets, and the sender reduces its
+    /// AccECN (RFC 9768): all ACKs carry the number of marked packets, and the sender reduces its
     /// window once per window of data for new marks.
     AccurateEcn,
     /// DCQCN: a CNP at once, but not within `interval` of the last CNP.
@@ -327,7 +327,7 @@ pub enum MarkFeedback {
 }
 
 impl Mechanism {
-    /// Returns true if ACKs carry `AccECN`'s option.
+    /// Returns true if ACKs carry AccECN's option.
     pub fn has_accurate_ecn_option(&self) -> bool {
         self.reliability.accurate_ecn_option && self.acks.feedback == MarkFeedback::AccurateEcn
     }
@@ -458,10 +458,10 @@ crate::parameters! {
         /// If true, ACKs echo timestamps and each gives an RTT sample (RFC 7323); otherwise one segment
         /// at a time is timed, and retransmissions give no sample (Karn's algorithm).
         pub timestamps: bool = true;
-        /// If true, ACKs carry the number of marked packets (`AccECN`, RFC 9768) instead of an echo until
+        /// If true, ACKs carry the number of marked packets (AccECN, RFC 9768) instead of an echo until
         /// CWR (RFC 3168); for transports with `ecn` that handle marks as losses.
         pub accurate_ecn: bool = false;
-        /// If true, ACKs also carry `AccECN`'s option with a wide counter, so that the loss of ACKs is not
+        /// If true, ACKs also carry AccECN's option with a wide counter, so that the loss of ACKs is not
         /// taken for marks (RFC 9768 §3.2.3; Linux: on every ACK; own choice: false); with `accurate_ecn`.
         /// Its size is not counted.
         pub accurate_ecn_option: bool = false;

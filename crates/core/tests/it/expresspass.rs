@@ -1,4 +1,4 @@
-//! `ExpressPass`: a flow alone, shares and queues of flows that meet, and credits that are dropped instead of
+//! ExpressPass: a flow alone, shares and queues of flows that meet, and credits that are dropped instead of
 //! data.
 
 use crate::common::{count, flows, link, mean, run, run_with_all_engines, with};

@@ -1,4 +1,4 @@
-//! Fair queueing and `CoDel` in whole runs, against theory for shares, delays and drops.
+//! Fair queueing and CoDel in whole runs, against theory for shares, delays and drops.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
 /// Every fair queueing discipline. With these parameters no two flows share a hash bucket, and
-/// `CoDel` does not drop.
+/// CoDel does not drop.
 const FAIR: [&str; 5] = ["fair_queueing", "drr", "round_robin", "sfq", "fq_codel"];
 
 fn fair(kind: &str) -> Value {
@@ -300,7 +300,7 @@ fn slowdowns_under_fair_queueing_match_processor_sharing() {
 
 // CoDel.
 
-/// TCP on one link with `CoDel`.
+/// TCP on one link with CoDel.
 fn codel_link(law: &Value, flows: u32) -> Value {
     json!({
         "topology": { "kind": "link", "rate": "50 Mbps", "delay": "25 ms" },

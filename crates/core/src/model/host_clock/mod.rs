@@ -87,7 +87,7 @@ crate::parameters! {
         /// `timer_granularity = "200 ms"`, `timer_tick = "4 ms"`, `max_rto = "120 s"`, `forgiven_syns = 1`
         /// and `linear_syns = 4` under `reliability`, any `window.count_limit`, `window.hystart = "linux"` in
         /// CUBIC, `quanta = 6`, `unpaced = 10`, `policer = true` and `aggregation = true` in BBR,
-        /// `unpaced = 10`, `aggregation = true` and `offload_quanta = 3` in `BBRv3`, `min_window = 2` in
+        /// `unpaced = 10`, `aggregation = true` and `offload_quanta = 3` in BBRv3, `min_window = 2` in
         /// DCTCP, `variant = "linux"` in Vegas, `increase` and `decrease = "table"` in HighSpeed TCP, and
         /// 1448 B of `payload`, 52 B of `header`, an `ack` of 52 B and more with `sack`, and a `syn` of 60 B.
         pub kernel: Option<Kernel> = None;

@@ -94,7 +94,7 @@ pub const SACK_BLOCKS: usize = 3;
 pub struct AckOptions {
     /// SACK blocks, most recent first, and empty blocks behind them (RFC 2018 §4).
     pub blocks: [(u32, u32); SACK_BLOCKS],
-    /// Marked packets so far: the counter of `AccECN`'s option; 0 without that.
+    /// Marked packets so far: the counter of AccECN's option; 0 without that.
     ///
     /// Deviation: RFC 9768 §3.2.3 counts bytes.
     pub marks: u32,

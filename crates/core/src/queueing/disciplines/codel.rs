@@ -1,4 +1,4 @@
-//! `CoDel`: drops or marks departing packets while their sojourn time exceeds a target.
+//! CoDel: drops or marks departing packets while their sojourn time exceeds a target.
 //!
 //! Source: RFC 8289 §5, whose names are used. Every packet is queued with its arrival time.
 
@@ -10,7 +10,7 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{Flags, Packet};
 
 crate::parameters! {
-    /// `CoDel`'s control law: which departing packets are dropped or marked (RFC 8289).
+    /// CoDel's control law: which departing packets are dropped or marked (RFC 8289).
     pub struct ControlLaw {
         /// Target sojourn time. No packet is dropped while sojourn times are below it (RFC 8289
         /// §4.3: 5 ms; 5 % to 10 % of `interval`).
@@ -43,7 +43,7 @@ impl ControlLaw {
 }
 
 crate::parameters! {
-    /// `CoDel`: a FIFO that controls the sojourn time. Once it has exceeded a target for an
+    /// CoDel: a FIFO that controls the sojourn time. Once it has exceeded a target for an
     /// interval, departing packets are dropped or marked at an increasing rate until it falls below
     /// the target (RFC 8289).
     pub struct Config {

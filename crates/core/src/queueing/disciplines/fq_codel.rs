@@ -1,6 +1,6 @@
-//! `FQ-CoDel`: deficit round robin with priority for new flows, and `CoDel` in each flow queue.
+//! FQ-CoDel: deficit round robin with priority for new flows, and CoDel in each flow queue.
 //!
-//! Source: RFC 8290 §4, and Linux where the RFC leaves a choice. `CoDel`'s exception for the last
+//! Source: RFC 8290 §4, and Linux where the RFC leaves a choice. CoDel's exception for the last
 //! packets uses the backlog of the flow queue, as in RFC 8289. Deviation: Linux uses the backlog of
 //! the whole queue.
 
@@ -15,11 +15,11 @@ use crate::queueing::blocks::deficit_round_robin::ETHERNET_FRAME;
 use crate::queueing::blocks::flow_queues::{FlowClassifier, FlowQueues, LongestQueueDrop};
 
 crate::parameters! {
-    /// `FQ-CoDel`: deficit round robin over flow queues, with new flows first and `CoDel` in each
+    /// FQ-CoDel: deficit round robin over flow queues, with new flows first and CoDel in each
     /// flow queue (RFC 8290). A flow that sends less than a quantum per round has a short queueing
     /// delay.
     pub struct Config {
-        /// `CoDel`'s control law in each flow queue (RFC 8290 §5.2; with ECN: §5.2.6).
+        /// CoDel's control law in each flow queue (RFC 8290 §5.2; with ECN: §5.2.6).
         pub law: ControlLaw = ControlLaw { ecn: true, ..defaults() };
         /// Number of flow queues. A hash, different for each port and seed, assigns flows to them
         /// (RFC 8290 §5.2.4: 1024). `none`: one queue per flow.
@@ -161,7 +161,7 @@ impl FqCoDel {
         self.limit.set_length(victim, packets.backlog().bytes);
     }
 
-    /// Removes an empty queue from the lists. Its index is released unless its `CoDel` state affects
+    /// Removes an empty queue from the lists. Its index is released unless its CoDel state affects
     /// later flows of the same key.
     fn deactivate(&mut self, index: u32) {
         let flow = self.flows.get_mut(index);

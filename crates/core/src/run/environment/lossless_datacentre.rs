@@ -1,6 +1,6 @@
 //! Data centre whose switches pause their neighbours (PFC): RDMA NICs on open connections.
 //!
-//! Sources: headers of `RoCEv2` (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
+//! Sources: headers of RoCEv2 (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
 //! of [dcqcn15], which serve queue pairs in turn; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
 //! thresholds and rates that follow the link ([`scaling`]).
 //! Own choices: the timeouts, longer than the queueing delay of a full buffer at 10 Gb/s, and selective

@@ -40,7 +40,7 @@ crate::choices! {
         /// open connections, packets of 1500 B, a shared buffer, and ECMP hop by hop.
         LossyDatacentre = "lossy_datacentre",
         /// Data centre whose switches pause (PFC): RDMA NICs with go-back-N (selective repeat if packets
-        /// are sprayed), open connections, packets of `RoCEv2`, a shared buffer, and ECMP hop by hop.
+        /// are sprayed), open connections, packets of RoCEv2, a shared buffer, and ECMP hop by hop.
         LosslessDatacentre = "lossless_datacentre",
     }
 }

@@ -1,4 +1,4 @@
-//! `ExpressPass`: credits whose rate ports limit, so that congestion drops credits and not data.
+//! ExpressPass: credits whose rate ports limit, so that congestion drops credits and not data.
 //!
 //! Source: [expresspass17]; where the paper and its authors' simulator differ, the simulator. A sender
 //! requests credits. The receiver sends them at a rate of the flow; each permits one packet, on the reverse
@@ -25,7 +25,7 @@ use crate::model::packet::{FlowNumber, Format, Header, Kind};
 use crate::queueing::disciplines::{self, Capacity, credit_shaper};
 
 crate::parameters! {
-    /// `ExpressPass`: the receiver paces credits, whose rate ports limit, and adjusts their rate to the share
+    /// ExpressPass: the receiver paces credits, whose rate ports limit, and adjusts their rate to the share
     /// that is lost ([expresspass17]).
     pub struct Config {
         /// α: initial rate of credits, as a share of the largest. A flow of less than 40 packets starts in

@@ -74,7 +74,7 @@ pub struct Receiver {
     echoes_mark: bool,
     /// True if ACKs may have options beyond their headers.
     pub has_options: bool,
-    /// Number of marked packets, with `AccECN`.
+    /// Number of marked packets, with AccECN.
     mark_count: u32,
     /// New bytes since the last ACK, with coalesced ACKs, and whether one is due after data in order.
     unacknowledged: u32,

@@ -127,7 +127,7 @@ pub struct Sender {
     reduced_until: u32,
     /// True if the next segment carries CWR.
     owes_cwr: bool,
-    /// ECN mark count of the last ACK with `AccECN`: modulo 8, or of its option.
+    /// ECN mark count of the last ACK with AccECN: modulo 8, or of its option.
     mark_count: u32,
 
     /// Pacing of packets into the NIC.

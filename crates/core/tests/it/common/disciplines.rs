@@ -70,7 +70,7 @@ pub(super) fn discipline(random: &mut Random) -> Value {
     }
 }
 
-/// `CoDel` parameters for RTTs of microseconds or milliseconds.
+/// CoDel parameters for RTTs of microseconds or milliseconds.
 fn codel(random: &mut Random) -> Value {
     json!({
         "target": pick(random, &["2 us", "100 us"]), "interval": pick(random, &["101 us", "2 ms"]),

@@ -1,4 +1,4 @@
-//! `BBRv3`'s bounds on bandwidth and inflight, which it derives from losses.
+//! BBRv3's bounds on bandwidth and inflight, which it derives from losses.
 //!
 //! Source: [bbr26], section on updating the model upon loss. The short-term bounds `bw_lo` and `inflight_lo`
 //! follow the data delivered in a round with losses, and are reset before the next probe. The long-term

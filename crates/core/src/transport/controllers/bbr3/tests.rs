@@ -1,4 +1,4 @@
-//! Tests of `BBRv3`.
+//! Tests of BBRv3.
 
 use serde_json::json;
 

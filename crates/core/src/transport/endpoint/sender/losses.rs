@@ -9,7 +9,7 @@ use crate::transport::recovery::scoreboard::AckOutcome;
 use crate::transport::{CongestionSignal, Controller, Loss, MarkFeedback};
 
 impl Sender {
-    /// Returns true if an ACK reports a new ECN mark. With mark counts but without `AccECN`'s option, an
+    /// Returns true if an ACK reports a new ECN mark. With mark counts but without AccECN's option, an
     /// ACK for eight packets or more may hide a wrap of the counter after ACK loss, and is assumed to
     /// (RFC 9768 §3.2.2.5).
     pub(super) fn has_new_mark(
