@@ -18,7 +18,7 @@ API: Any = sojourn
         (lambda: API.run(SCENARIO, threads="2"), "threads: must be a whole number, not '2'"),
         (lambda: API.run(SCENARIO, memory=-1), "memory: must be at least 1 byte, not -1"),
         (lambda: API.run(SCENARIO, memory=True), "memory: must be a whole number, not True"),
-        (lambda: API.run(SCENARIO | {3: 1}), "scenario: names must be texts, not 3"),
+        (lambda: API.run(SCENARIO | {3: 1}), "scenario: names must be strings, not 3"),
         (lambda: API.sweep(SCENARIO), "runs: expected a list of pairs"),
         (lambda: API.sweep([SCENARIO]), "runs: expected a list of pairs"),
         (

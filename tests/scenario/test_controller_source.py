@@ -153,9 +153,9 @@ def test_a_controller_reads_the_files_that_it_lists(write: Write) -> None:
         ("x = '\0'", "", "mine.py: not Python: source code string cannot contain null bytes"),
         ("", "async def on_ack(self, ack): pass", "mine.py:Mine: on_ack: must not be `async`"),
         ("", "def on_loss(self, loss): yield", "mine.py:Mine: on_loss: must not contain `yield`"),
-        ("class Q: pass", "a: Q = Q()", "Mine.a: a parameter must be a number, a text"),
-        ("class Q: pass", "a: object = Q()", "Mine.a: a parameter must be a number, a text"),
-        ("", "a: 'Nope' = 1", "Mine.a: a parameter must be a number, a text"),
+        ("class Q: pass", "a: Q = Q()", "Mine.a: a parameter must be a number, a string"),
+        ("class Q: pass", "a: object = Q()", "Mine.a: a parameter must be a number, a string"),
+        ("", "a: 'Nope' = 1", "Mine.a: a parameter must be a number, a string"),
         ("", "a: list = []", "mine.py:3: ValueError: mutable default <class 'list'> for field a"),
     ],
 )

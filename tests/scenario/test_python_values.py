@@ -90,13 +90,17 @@ def test_a_range_of_numpy_has_numbers_as_labels() -> None:
     [
         ("workload.load", math.inf, "workload.load: must be a finite number, not inf"),
         ("workload.load", np.float32("nan"), "workload.load: must be a finite number, not nan"),
-        ("name", datetime.date(2026, 1, 1), "name: must be a text, a number, true or false"),
+        ("name", datetime.date(2026, 1, 1), "name: must be a string, a number, true or false"),
         ("name", {"a", "b"}, "list or a table, not a value of the type set"),
         ("name", b"mine", "not a value of the type bytes"),
-        ("seed", Fraction(1), "seed: must be a text, a number"),
-        ("transport", int, "transport: must be a text, a number, true or false, a list or a table"),
-        ("workload.sizes", {3: 4}, "workload.sizes: names must be texts, not 3"),
-        ("workload.load", np.array([1j]), r"workload.load[0]: must be a text, a number"),
+        ("seed", Fraction(1), "seed: must be a string, a number"),
+        (
+            "transport",
+            int,
+            "transport: must be a string, a number, true or false, a list or a table",
+        ),
+        ("workload.sizes", {3: 4}, "workload.sizes: names must be strings, not 3"),
+        ("workload.load", np.array([1j]), r"workload.load[0]: must be a string, a number"),
         ("transport.gain", np.array([np.inf]), "transport.gain[0]: must be a finite number"),
     ],
 )
@@ -111,7 +115,7 @@ def test_errors_of_values_name_the_field(field: str, value: Any, expected: str) 
     ("line", "expected"),
     [
         ("time_limit = inf", "s.toml: time_limit: must be a finite number, not inf"),
-        ("name = 2026-01-01", "s.toml: name: must be a text, a number, true or false"),
+        ("name = 2026-01-01", "s.toml: name: must be a string, a number, true or false"),
     ],
 )
 def test_errors_of_files_name_the_field(line: str, expected: str, tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_a_checked_scenario_is_complete_and_stable() -> None:
 
 def test_values_of_other_types_are_rejected() -> None:
     with pytest.raises(
-        ScenarioError, match="seed: must be a text, a number, true or false, a list or a table"
+        ScenarioError, match="seed: must be a string, a number, true or false, a list or a table"
     ):
         check({"seed": object()})
 

@@ -27,12 +27,12 @@ def test_all_schemes_get_the_network_that_one_of_them_needs() -> None:
 def test_a_line_names_the_values_that_alone_would_have_another_environment() -> None:
     delays = {"topology.delay": ["5 ms", "1 us"]}
     (line,) = overrides.shared_environment_lines(AUTOMATIC, delays)
-    expected = "environment of all runs: internet; alone, topology.delay=1 us would have "
+    expected = "environment of all runs: internet; run separately, topology.delay=1 us would use "
     assert line == expected + "lossy_datacentre"
     both: dict[str, list[Any]] = {"load": [0.1, 0.2], "transport": ["tcp", "dcqcn", "swift"]}
     (line,) = overrides.shared_environment_lines(AUTOMATIC, both)
-    expected = "environment of all runs: lossless_datacentre; alone, transport=tcp, transport=swift"
-    assert line == f"{expected} would have lossy_datacentre"
+    expected = "environment of all runs: lossless_datacentre; run separately, transport=tcp, "
+    assert line == f"{expected}transport=swift would use lossy_datacentre"
     assert overrides.shared_environment_lines(AUTOMATIC, {"transport": ["tcp", "swift"]}) == []
     assert (
         overrides.shared_environment_lines({**AUTOMATIC, "environment": "internet"}, delays) == []

@@ -295,7 +295,7 @@ def test_an_invalid_cases_file_gives_an_error_with_run_and_key(
         ("dctcp,10,99,20", "dctcp,10,99.5,20", "high, row 2: must be a whole number from 0"),
         ("dctcp,10,99,20", "dctcp,99,10,20", "bin 99 to 10 of `one.dctcp` ends before it starts"),
         ("dctcp,10,99,20", "dctcp,1,9,20", "the bin 1 to 9 of `one.dctcp` is duplicate"),
-        ("one,dctcp,10", "one,,10", "run, row 2: must be a text, not nothing"),
+        ("one,dctcp,10", "one,,10", "run, row 2: must be a string, not nothing"),
         ("one,sharing", "one,sharin", "bins.csv: missing rows of the run `one.sharing`"),
         ("one,dctcp,10", "one,dctpc,10", "unknown run `one.dctpc`; did you mean `one.dctcp`?"),
     ],

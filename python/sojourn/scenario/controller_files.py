@@ -238,7 +238,7 @@ def _type_name(annotation: object) -> str:
 
 
 def _wrong_type(kind: object, name: str, found: str) -> ScenarioError:
-    allowed = "a number, a text, true or false, a list or a table"
+    allowed = "a number, a string, true or false, a list or a table"
     return ScenarioError(f"{_type_name(kind)}.{name}: a parameter must be {allowed}, not {found}")
 
 
@@ -321,7 +321,7 @@ def read_part(name: str) -> dict[str, Any]:
     return part(name, source["controller"]["text"], _pairs(source["files"]))
 
 
-TYPES = {"number": "a number", "integer": "a whole number", "string": "a text"}
+TYPES = {"number": "a number", "integer": "a whole number", "string": "a string"}
 BOUNDS = {
     "exclusiveMinimum": "above",
     "minimum": "at least",

@@ -7,7 +7,7 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 
-ALLOWED = "must be a text, a number, true or false, a list or a table"
+ALLOWED = "must be a string, a number, true or false, a list or a table"
 
 
 def without_array(value: Any) -> Any:

@@ -119,7 +119,7 @@ def as_json(scenario: Mapping[str, Any]) -> str:
         return json.dumps(scenario, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ScenarioError(
-            f"scenario: must contain only texts, numbers, lists and tables: {error}"
+            f"scenario: must contain only strings, numbers, lists and tables: {error}"
         ) from None
 
 

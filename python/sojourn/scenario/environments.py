@@ -39,7 +39,7 @@ def unify(labelled: Sequence[tuple[Labels, Scenario]]) -> list[tuple[Labels, Sce
 def lines(labelled: Sequence[tuple[Labels, Scenario]]) -> list[str]:
     """Return a line on the scenarios whose environment `unify` changes, or nothing.
 
-    It names the environment of all, and the values of labels that alone would have had another.
+    It names the environment of all, and the values of labels that would use another one.
     """
     chosen = _chosen(labelled)
     others = [name for name in dict.fromkeys(chosen) if name != _common(chosen)]
@@ -50,8 +50,8 @@ def lines(labelled: Sequence[tuple[Labels, Scenario]]) -> list[str]:
     values = _values(differ, [labels for labels in free if labels not in differ])
     more = ", …" if len(values) > SHOWN_VALUES else ""
     return [
-        f"environment of all runs: {_common(chosen)}; alone, {', '.join(values[:SHOWN_VALUES])}"
-        f"{more} would have {' or '.join(others)}"
+        f"environment of all runs: {_common(chosen)}; run separately,"
+        f" {', '.join(values[:SHOWN_VALUES])}{more} would use {' or '.join(others)}"
     ]
 
 

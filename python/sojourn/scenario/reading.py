@@ -110,7 +110,9 @@ def with_files(scenario: ScenarioLike, directory: Path | None = None) -> Scenari
         value = plain(value, shortened(field))
         if isinstance(value, Mapping):
             if unnamed := [key for key in value if not isinstance(key, str)]:
-                raise ScenarioError(f"{shortened(field)}: names must be texts, not {unnamed[0]!r}")
+                raise ScenarioError(
+                    f"{shortened(field)}: names must be strings, not {unnamed[0]!r}"
+                )
             return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [load(inner, f"{field}[{i}]", depth + 1) for i, inner in enumerate(value)]
@@ -119,7 +121,7 @@ def with_files(scenario: ScenarioLike, directory: Path | None = None) -> Scenari
         return value
 
     if unnamed := [key for key in scenario if not isinstance(key, str)]:
-        raise ScenarioError(f"scenario: names must be texts, not {unnamed[0]!r}")
+        raise ScenarioError(f"scenario: names must be strings, not {unnamed[0]!r}")
     return {key: load(value, str(key)) for key, value in scenario.items()}
 
 

@@ -130,7 +130,7 @@ def _conforming(file: Path, columns: Columns, table: pl.DataFrame) -> pl.DataFra
 
 def _column(file: Path, cells: pl.Series, column: Column) -> pl.Series:
     """Return a column of texts, integers or floats; raise `FileError` for the first wrong cell."""
-    allowed = "a text" if column.is_text else str(column)
+    allowed = "a string" if column.is_text else str(column)
     if not (cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Null)):
         raise FileError(f"{file}: {cells.name}: must be {allowed}, not {cells.dtype}")
     if column.is_text:

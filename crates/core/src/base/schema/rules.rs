@@ -113,14 +113,20 @@ impl Bounds {
 
     /// Describes the allowed values for the catalogue: an interval, or words if it has one end.
     fn interval(&self, write: impl Fn(f64) -> String) -> String {
-        let (Some(lower), Some(upper), None) = (self.lower, self.upper, self.multiple_of) else {
-            return Self { reason: None, ..*self }.words(write);
+        let multiple = match self.multiple_of {
+            None => "",
+            Some(2) => "even, ",
+            Some(number) => &format!("a multiple of {number}, "),
+        };
+        let (Some(lower), Some(upper)) = (self.lower, self.upper) else {
+            let range = Self { reason: None, multiple_of: None, ..*self }.words(write);
+            return format!("{multiple}{range}");
         };
         let [left, right] =
             [if lower.is_open { '(' } else { '[' }, if upper.is_open { ')' } else { ']' }];
         let number =
             |bound: Bound| if bound.value == 0.0 { "0".into() } else { write(bound.value) };
-        format!("in {left}{}, {}{right}", number(lower), number(upper))
+        format!("{multiple}in {left}{}, {}{right}", number(lower), number(upper))
     }
 
     /// Returns the bounds under the names of JSON schemas (draft 7).
@@ -265,7 +271,8 @@ impl<T> Rule<T> {
     pub(super) fn allowed(&self, allowed: String) -> String {
         let Self::Within(within) = self else { return allowed };
         let interval = within.bounds.interval(within.text());
-        let separator = if within.is_number { " " } else { ", " };
+        let has_adjective = within.bounds.multiple_of.is_some();
+        let separator = if within.is_number && !has_adjective { " " } else { ", " };
         let none = ", or \"none\"";
         match allowed.strip_suffix(none).filter(|_| within.is_optional) {
             Some(allowed) => format!("{allowed}{separator}{interval}{none}"),
@@ -397,6 +404,9 @@ mod tests {
         rule.restrict(&mut schema);
         let number = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
         assert_eq!(schema["anyOf"][0], number);
+
+        let even = Rule::<u32>::within(Bounds::at_least(2.0).to(64.0).multiple_of(2));
+        assert_eq!(even.allowed(u32::allowed()), "a whole number, even, in [2, 64]");
 
         let rule = Rule::<Duration>::within(Bounds::at_least(0.0).to(1e12));
         assert!(rule.allowed(Duration::allowed()).ends_with("(ps, ns, us, ms, s), in [0, 1 s]"));

@@ -19,8 +19,12 @@ macro_rules! quantity {
                 format!("{} ({})", $allowed, units.join(", "))
             }
             fn read(value: &Value) -> Result<Self, Problem> {
-                let quantity = value.as_str().and_then(|text| parse_quantity(text, $units));
-                quantity.map(Self).ok_or_else(|| wrong::<Self>(value))
+                let text = value.as_str().unwrap_or_default().trim();
+                let quantity = parse_quantity(text, $units).map(Self);
+                quantity.ok_or_else(|| match text.strip_prefix('-') {
+                    Some(rest) if parse_quantity(rest, $units).is_some() => negative(value),
+                    _ => wrong::<Self>(value),
+                })
             }
             fn show(&self) -> Value {
                 json!(self.to_string())
@@ -36,6 +40,11 @@ quantity!(Duration, TIME_UNITS, "a duration with its unit, such as \"55 us\"");
 quantity!(Bytes, DATA_UNITS, "an amount of data with its unit, such as \"200 KB\"");
 quantity!(Rate, RATE_UNITS, "a rate with its unit, such as \"10 Gbps\"");
 
+/// Returns the error for a negative value.
+fn negative(value: &Value) -> Problem {
+    Problem::new("", format!("must be zero or more, not {value}"))
+}
+
 macro_rules! plain {
     ($type:ty, $allowed:literal, $schema:tt, $read:expr $(, at most $most:expr)?) => {
         impl Parameter for $type {
@@ -47,6 +56,9 @@ macro_rules! plain {
                 read(value).ok_or_else(|| {
                     $(if value.as_f64().is_some_and(|number| number >= $most as f64 + 1.0) {
                         return Problem::new("", format!("must be at most {}, not {value}", $most));
+                    }
+                    if value.as_f64().is_some_and(|number| number <= -1.0) {
+                        return negative(value);
                     })?
                     wrong::<Self>(value)
                 })
@@ -72,7 +84,7 @@ plain!(
     at most u32::MAX
 );
 plain!(bool, "true or false", { "type": "boolean" }, Value::as_bool);
-plain!(String, "a text", { "type": "string" }, |value| value.as_str().map(str::to_owned));
+plain!(String, "a string", { "type": "string" }, |value| value.as_str().map(str::to_owned));
 
 /// Optional value; `"none"` for an absent one.
 impl<T: Parameter> Parameter for Option<T> {
