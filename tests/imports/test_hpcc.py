@@ -46,7 +46,8 @@ def test_only_the_rows_of_the_header_count(convert: Convert, tmp_path: Path) -> 
     # 1000 packets of 1048 B at 10 Gb/s are 838.4 us; cables are 4 us; the last packet takes
     # 0.4192 us at 20 Gb/s and 0.8384 us at 10 Gb/s. The flows share the cable of 20 Gb/s only.
     by_hand = 838.4e-6 + 4e-6 + 0.4192e-6 + 0.8384e-6
-    assert result.flows["ideal_fct_s"].to_list() == pytest.approx([by_hand] * 2, abs=1e-12)
+    # Ports of hosts are up to 0.01 % slower.
+    assert result.flows["ideal_fct_s"].to_list() == pytest.approx([by_hand] * 2, rel=1e-4)
     assert result.flows["fct_s"].to_list() == pytest.approx([by_hand] * 2, rel=1e-3)
 
 

@@ -78,7 +78,7 @@ def test_the_intervals_of_a_chain_are_contiguous_and_add_up_to_the_breakdown(
         for reason, spent in by_reason.iter_rows():
             assert account.select(pl.sum_horizontal(f"^{reason}_.*$")).item() == spent
     assert_frame_equal(Result.read(detailed.write(tmp_path / "out")).chain, chain)
-    with pytest.raises(ScenarioError, match="account_flows: must be empty unless account = true"):
+    with pytest.raises(ScenarioError, match="account_flows: needs `account = true`"):
         sojourn.run({**SCENARIO, "account_flows": [1]})
 
 

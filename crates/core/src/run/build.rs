@@ -70,9 +70,7 @@ impl Scenario {
         let mut graph =
             self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
         graph.degrade(&self.degraded_links).map_err(|problem| problem.within("degraded_links"))?;
-        if self.model == Model::Packet {
-            graph.slow_hosts(self.host.rate_tolerance, self.seed);
-        }
+        graph.slow_hosts(self.host.rate_tolerance);
         graph.follow_all(&self.rate_traces).map_err(|problem| problem.within("rate_traces"))?;
         if matches!(self.model, Model::Ideal(_))
             && let Some(link) =

@@ -64,12 +64,13 @@ impl Graph {
         Ok(())
     }
 
-    /// Lowers the rate of each link from a host by a random share of up to `tolerance`.
-    pub(crate) fn slow_hosts(&mut self, tolerance: f64, seed: u64) {
+    /// Lowers the rate of each link from a host by a random share of up to `tolerance`, which belongs to the
+    /// network: it is the same with every seed, so that seeds without other random numbers have equal runs.
+    pub(crate) fn slow_hosts(&mut self, tolerance: f64) {
         if tolerance == 0.0 {
             return;
         }
-        let random = &mut Random::new(seed, "hosts/rate");
+        let random = &mut Random::new(1, "hosts/rate");
         for id in 0..self.links.len() {
             if self.is_from_host(&self.links[id]) {
                 let Link { rate, .. } = &mut self.links[id];
@@ -130,9 +131,9 @@ mod tests {
 
     #[test]
     fn ports_of_hosts_differ_within_their_tolerance() {
-        let rates = |tolerance, seed| {
+        let rates = |tolerance| {
             let mut graph = degrade(&json!([])).unwrap();
-            graph.slow_hosts(tolerance, seed);
+            graph.slow_hosts(tolerance);
             let of = |at_host: bool| -> Vec<f64> {
                 let links = graph.links.iter();
                 let links = links.filter(|link| graph.is_from_host(link) == at_host);
@@ -140,15 +141,14 @@ mod tests {
             };
             [of(true), of(false)]
         };
-        let [nominal, of_switches] = rates(0.0, 1);
-        let [hosts, switches] = rates(0.0001, 1);
+        let [nominal, of_switches] = rates(0.0);
+        let [hosts, switches] = rates(0.0001);
         assert_eq!(switches, of_switches);
         let mut shares = hosts.iter().zip(nominal).map(|(rate, nominal)| rate / nominal);
         assert!(shares.all(|share| (0.9999..1.0).contains(&share)), "{hosts:?}");
         let mut distinct = hosts.clone();
         distinct.dedup();
         assert_eq!(distinct.len(), hosts.len());
-        assert_eq!(rates(0.0001, 1)[0], hosts);
-        assert_ne!(rates(0.0001, 2)[0], hosts);
+        assert_eq!(rates(0.0001)[0], hosts);
     }
 }

@@ -102,7 +102,9 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     add_defaults(scenario, &defaults.scenario);
     let format = Format::read(&scenario["packet"]);
     let scale = format.map(|format| Scale::new(&extent, &format)).unwrap_or_default();
-    scaling::raise_initial_rto(&mut defaults.reliability, &scale);
+    if environment != Environment::Internet {
+        scaling::raise_initial_rto(&mut defaults.reliability, &scale);
+    }
     for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, &scale));
     add_to_router(scenario, &defaults, &scale);
     for field in ["queue", "host_queue"] {
