@@ -63,10 +63,10 @@ crate::parameters! {
         /// NICs of [hpcc19]'s simulator; none: as at switches (`switch.control_priority`). Without effect
         /// where hosts are routers.
         pub control_priority: Option<bool> = None;
-        /// Largest share by which the rate of a host's port is below the nominal one; each host has its
-        /// own, with every seed (IEEE 802.3: 100 ppm to either side, so that two ports differ by up to 0.0002). With equal
-        /// rates the packets of a sender can arrive at the very instants at which a full queue has room
-        /// again, and lock out those of all others (phase effects, [floyd92]).
+        /// Largest share by which the rate of a host's port is below the nominal one; each host has its own,
+        /// with every seed (IEEE 802.3: 100 ppm to either side, so that two ports differ by up to 0.0002).
+        /// With equal rates the packets of a sender can arrive at the very instants at which a full queue has
+        /// room again, and lock out those of all others (phase effects, [floyd92]).
         pub rate_tolerance: f64 = 0.0, where |tolerance| {
             if (0.0..=0.01).contains(tolerance) { Ok(()) } else { Err("from 0 to 0.01") }
         };
