@@ -1,9 +1,8 @@
 //! Round robin over flows, a packet each.
 
-use super::{
-    Backlog, Capacity, Context, Limit, LinkScale, PacketFifo, PortQueue, Queue, QueueKind,
-};
+use super::{Backlog, Capacity, Context, LinkScale, PacketFifo, PortQueue, Queue, QueueKind};
 use crate::model::packet::{FlowNumber, Packet};
+use crate::queueing::blocks::flow_queues::{FlowQueues, LongestQueueDrop};
 
 crate::parameters! {
     /// Round robin: one queue per flow, and a packet of each in turn, in the order in which the flows
@@ -18,8 +17,13 @@ crate::parameters! {
 
 impl QueueKind for Config {
     fn build(&self, scale: LinkScale) -> PortQueue {
-        let capacity = scale.limit(self.capacity);
-        PortQueue::OnDeparture(Box::new(RoundRobin { capacity, ..RoundRobin::default() }))
+        PortQueue::OnDeparture(Box::new(RoundRobin {
+            flows: FlowQueues::default(),
+            order: Vec::new(),
+            last: 0,
+            limit: LongestQueueDrop::new(scale.limit(self.capacity)),
+            backlog: Backlog::default(),
+        }))
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -27,72 +31,56 @@ impl QueueKind for Config {
     }
 }
 
-#[derive(Default)]
 struct RoundRobin {
-    capacity: Option<Limit>,
-    /// Flows with packets, in the order of their numbers.
-    flows: Vec<(FlowNumber, PacketFifo)>,
-    /// Empty queues, whose memory is reused.
-    unused: Vec<PacketFifo>,
+    flows: FlowQueues<PacketFifo>,
+    /// Flows with a queue and its index, in the order of their numbers. A queue that drops have emptied stays
+    /// until its turn.
+    order: Vec<(FlowNumber, u32)>,
     /// Flow of the last packet.
     last: FlowNumber,
+    limit: LongestQueueDrop,
     backlog: Backlog,
-}
-
-impl RoundRobin {
-    /// Removes the last packet of the longest flow queue. Returns no packet if the arriving one is that.
-    fn drop_from_longest(&mut self, arriving: &Packet) -> Option<Packet> {
-        let length = |(flow, queue): &(FlowNumber, PacketFifo)| {
-            let arrives = if *flow == arriving.flow { arriving.bytes } else { 0 };
-            queue.backlog().bytes + u64::from(arrives)
-        };
-        let lengths = self.flows.iter().map(length).enumerate();
-        let (place, longest) = lengths.max_by_key(|(_, length)| *length)?;
-        if self.flows[place].0 == arriving.flow || longest < u64::from(arriving.bytes) {
-            return None;
-        }
-        let packet = self.flows[place].1.pop_last()?;
-        self.backlog.remove(packet.bytes);
-        self.release_if_empty(place);
-        Some(packet)
-    }
-
-    /// Keeps the memory of a flow queue that has become empty.
-    fn release_if_empty(&mut self, place: usize) {
-        if self.flows[place].1.backlog().packets == 0 {
-            let (_, queue) = self.flows.remove(place);
-            self.unused.push(queue);
-        }
-    }
 }
 
 impl Queue for RoundRobin {
     fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
-        while self.capacity.is_some_and(|capacity| !capacity.fits(self.backlog, packet.bytes)) {
-            let Some(dropped) = self.drop_from_longest(&packet) else {
-                context.dropped.push(packet);
-                return;
-            };
-            context.dropped.push(dropped);
+        let (index, is_new) = self.flows.get_or_insert(packet.flow);
+        if is_new {
+            let place = self.order.partition_point(|(flow, _)| *flow < packet.flow);
+            self.order.insert(place, (packet.flow, index));
         }
+        let packets = self.flows.get_mut(index);
+        packets.push(packet);
         self.backlog.add(packet.bytes);
-        let place = self.flows.partition_point(|(flow, _)| *flow < packet.flow);
-        if self.flows.get(place).is_none_or(|(flow, _)| *flow != packet.flow) {
-            let queue = self.unused.pop().unwrap_or_default();
-            self.flows.insert(place, (packet.flow, queue));
+        self.limit.set_length(index, packets.backlog().bytes);
+        while let Some(longest) = self.limit.victim(self.backlog) {
+            let packets = self.flows.get_mut(longest);
+            let Some(packet) = packets.pop_last() else { return };
+            self.backlog.remove(packet.bytes);
+            self.limit.set_length(longest, packets.backlog().bytes);
+            context.dropped.push(packet);
         }
-        self.flows[place].1.push(packet);
     }
 
     fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
-        let next = self.flows.partition_point(|(flow, _)| *flow <= self.last);
-        let place = if next < self.flows.len() { next } else { 0 };
-        let (flow, queue) = self.flows.get_mut(place)?;
-        self.last = *flow;
-        let packet = queue.pop()?;
-        self.release_if_empty(place);
-        self.backlog.remove(packet.bytes);
-        Some(packet)
+        loop {
+            let next = self.order.partition_point(|(flow, _)| *flow <= self.last);
+            let place = if next < self.order.len() { next } else { 0 };
+            let (flow, index) = *self.order.get(place)?;
+            let packets = self.flows.get_mut(index);
+            let packet = packets.pop();
+            let length = packets.backlog();
+            self.limit.set_length(index, length.bytes);
+            if length.packets == 0 {
+                self.order.remove(place);
+                self.flows.release(index);
+            }
+            if let Some(packet) = packet {
+                self.last = flow;
+                self.backlog.remove(packet.bytes);
+                return Some(packet);
+            }
+        }
     }
 
     fn backlog(&self) -> Backlog {
@@ -100,7 +88,7 @@ impl Queue for RoundRobin {
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.flows.iter().for_each(|(_, queue)| queue.for_each_packet(visit));
+        self.flows.states().for_each(|queue| queue.for_each_packet(visit));
     }
 
     fn allows_lazy_service(&self) -> bool {
@@ -115,57 +103,27 @@ impl Queue for RoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::random::Random;
-    use crate::base::schema::Parameter;
-    use crate::base::units::Time;
-    use crate::model::packet::{Format, Kind};
-    use crate::queueing::blocks::fixture::SCALE;
-    use serde_json::json;
-
-    /// Enqueues packets of these flows, with their positions as segments, and dequeues while `next` gives a
-    /// flow whose packet comes meanwhile. Returns the flows and segments as they leave.
-    fn order(flows: &[FlowNumber], mut comes: Vec<FlowNumber>) -> Vec<(FlowNumber, u32)> {
-        let Ok(config) = Config::read(&json!({})) else { panic!("expected the defaults") };
-        let PortQueue::OnDeparture(mut queue) = config.build(SCALE) else {
-            panic!("expected a queue that decides on departure");
-        };
-        let format: Format = crate::base::schema::defaults();
-        let packet =
-            |flow, sequence| Packet { sequence, ..format.control(Kind::Data, flow, Time::ZERO) };
-        let (mut random, mut marks) = (Random::new(1, "queue"), 0);
-        let (mut dropped, mut trimmed) = (Vec::new(), Vec::new());
-        let mut context = Context {
-            now: Time::ZERO,
-            random: &mut random,
-            dropped: &mut dropped,
-            trimmed: &mut trimmed,
-            marks: &mut marks,
-        };
-        for (sequence, flow) in (0..).zip(flows) {
-            queue.enqueue(packet(*flow, sequence), &mut context);
-        }
-        let mut left = Vec::new();
-        comes.reverse();
-        while let Some(packet_left) = queue.dequeue(&mut context) {
-            left.push((packet_left.flow, packet_left.sequence));
-            if let Some(flow) = comes.pop() {
-                queue.enqueue(packet(flow, 100), &mut context);
-            }
-        }
-        assert_eq!(queue.backlog(), Backlog::default());
-        left
-    }
+    use crate::base::schema::defaults;
+    use crate::queueing::blocks::fixture::{fixture, packet};
 
     #[test]
     fn each_flow_sends_a_packet_in_turn_in_the_order_of_numbers() {
-        let left = order(&[7, 7, 3, 9, 3, 7], Vec::new());
-        assert_eq!(left, [(3, 2), (7, 0), (9, 3), (3, 4), (7, 1), (7, 5)]);
+        let mut queue = fixture(&defaults::<Config>());
+        for (sequence, flow) in (0..).zip([7, 7, 3, 9, 3, 7]) {
+            queue.enqueue(packet(flow, sequence, 1000));
+        }
+        assert_eq!(queue.drain(), [(3, 2), (7, 0), (9, 3), (3, 4), (7, 1), (7, 5)]);
     }
 
     #[test]
     fn flow_whose_packet_comes_later_keeps_its_place() {
-        // Flow 2 comes when flow 1 has left, behind packets of 5 and 8, but its number is next.
-        let left = order(&[1, 5, 8], vec![2]);
-        assert_eq!(left, [(1, 0), (2, 100), (5, 1), (8, 2)]);
+        let mut queue = fixture(&defaults::<Config>());
+        for flow in [1, 5, 8] {
+            queue.enqueue(packet(flow, 0, 1000));
+        }
+        assert_eq!(queue.dequeue().0.map(|first| first.flow), Some(1));
+        // Behind packets of 5 and 8, but its number is next.
+        queue.enqueue(packet(2, 0, 1000));
+        assert_eq!(queue.drain(), [(2, 0), (5, 0), (8, 0)]);
     }
 }

@@ -52,9 +52,6 @@ pub struct Pacer {
     batch_took: Duration,
     /// Packets of a batch, none if only pacing limits what the NIC queue holds; and from when gaps run.
     share: PortShare,
-    /// True if the first packet of the current burst waits in the NIC, and its gap runs from when that sends
-    /// it.
-    awaits_start: bool,
     /// Unit to which gaps are rounded down.
     time_unit: Duration,
 }
@@ -74,7 +71,6 @@ impl Pacer {
             batch_began: now,
             batch_took: Duration::ZERO,
             share,
-            awaits_start: false,
             time_unit,
         }
     }
@@ -188,7 +184,6 @@ impl Pacer {
         if let Some(ends) = ends {
             self.nic_free = ends;
         } else {
-            self.awaits_start |= self.share.paces_departures && self.burst_start == now;
             self.queued_in_nic += 1;
             self.nic_free = Time::NEVER;
         }
@@ -208,7 +203,8 @@ impl Pacer {
     /// that chooses among flows does not pass over it.
     pub fn on_departure(&mut self, now: Time, ends: Time) -> bool {
         self.queued_in_nic -= 1;
-        if std::mem::take(&mut self.awaits_start) {
+        // The first packet of a burst departs; batches are of one packet.
+        if self.share.paces_departures && self.burst_start == self.batch_began {
             self.burst_start = now;
         }
         let has_limit = self.share.flow_limit.is_some();
