@@ -8,7 +8,7 @@ import pytest
 
 import sojourn
 from sojourn import cli
-from sojourn.show.result import scenario_warnings
+from sojourn.show.warnings import scenario_warnings
 
 SCENARIO = """
 transport = "dctcp"

@@ -9,7 +9,7 @@ import sojourn
 from conftest import COMPARED
 from sojourn.compare import comparison, paired_tables, tables
 from sojourn.runs.results import Run
-from sojourn.show.result import load_warnings
+from sojourn.show.warnings import load_warnings
 
 
 def notes(variations: dict[str, Any]) -> list[str]:

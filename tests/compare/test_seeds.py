@@ -7,7 +7,7 @@ import sojourn
 from sojourn import metrics
 from sojourn.analysis import breakdown
 from sojourn.compare import tables
-from sojourn.show.result import convergence_warnings_of_run
+from sojourn.show.warnings import convergence_warnings_of_run
 
 TRACE = "start_s,source,target,size_bytes\n" + "".join(
     f"{number * 1e-5},{number % 3},4,{3000 * (number % 7 + 1)}\n" for number in range(60)

@@ -19,15 +19,17 @@ from sojourn.show.result import (
     LATENCY_NOTE,
     LONG_LIVED_NOTE,
     SELF_CHECK_NOTE,
+    too_few_flows,
+)
+from sojourn.show.table import Table
+from sojourn.show.warnings import (
     convergence_warnings,
     load_warnings,
     names_of,
     scenario_warnings,
-    too_few_flows,
     trend_warnings,
     warm_up_warnings,
 )
-from sojourn.show.table import Table
 
 RATIO = "FCT mean"
 """Metric of the ratios in the summary."""

@@ -1,8 +1,8 @@
-"""Tables and warnings of one run, as `sojourn run` prints them."""
+"""Tables and notes of one run, as `sojourn run` prints them."""
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,17 +18,22 @@ from sojourn.base.units import (
     format_rate,
     format_size,
     format_time,
-    parse_rate,
     parse_time,
 )
 from sojourn.runs.results import Result
 from sojourn.scale.errors import LEAST_IN_BATCH
-from sojourn.scenario.reading import kind_of
 from sojourn.show.console import text_table
 from sojourn.show.environment import environment_line, queue_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
-from sojourn.show.intervals import format_in_unit, format_value, with_half_widths
+from sojourn.show.intervals import format_value, with_half_widths
 from sojourn.show.table import Table
+from sojourn.show.warnings import (
+    convergence_warnings_of_run,
+    load_warnings,
+    scenario_warnings,
+    trend_warnings,
+    warm_up_warnings,
+)
 
 IDEAL_FCT = "that at line rate: packets back to back over the idle path, no handshake or slow start"
 """Ideal FCT in words."""
@@ -65,17 +70,8 @@ INTERVALS_NOTE = (
 SELF_CHECK_NOTE = "; at least the error of the self-check"
 """Addition to the definition for answers by a law."""
 
-FAR_LOAD = 0.2
-"""Relative difference of realised and configured load that is worth a warning."""
-
-LIGHT_TAILS = ("fixed", "uniform", "exponential")
-"""Distributions of sizes whose mean over few flows is near that of all."""
-
 MOST_ROWS = 5
 """Largest number of links, and of unfinished flows, in a table."""
-
-MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
-"""The means whose convergence is checked, in words."""
 
 
 def result_tables(
@@ -487,126 +483,3 @@ def _load_notes(result: Result) -> list[str]:
         place = "" if "among all hosts" in result.summary["load"] else f" on {reference['what']}"
         notes.append(f"realised load: {realised:.3g} of {rate} (payload and headers){place}")
     return notes
-
-
-def load_warnings(schemes: Mapping[str, Sequence[Result]]) -> list[str]:
-    """Return a line for each realised load, the mean over seeds, far from the configured one."""
-    named: dict[str, list[str]] = {}
-    for name, results in schemes.items():
-        measured = [metrics.realised_load()(result).value for result in results]
-        realised, configured = sum(measured) / len(measured), _configured_load(results[0])
-        if configured is None or math.isnan(realised):
-            continue
-        is_far = abs(realised / configured - 1) > FAR_LOAD
-        if is_far or configured < 1 < realised:
-            sizes = results[0].summary["scenario"]["workload"].get("sizes")
-            tail = "" if kind_of(sizes) in LIGHT_TAILS else " of a heavy-tailed size distribution"
-            line = (
-                f"realised load {realised:.3g} instead of {configured:.3g}: few flows{tail}; more "
-                "flows or seeds come closer"
-            )
-            named.setdefault(line, []).append(name)
-    return [
-        f"warning: {f'{of}: ' if (of := names_of(names, schemes)) else ''}{line}"
-        for line, names in named.items()
-    ]
-
-
-def names_of(names: Sequence[str], all_names: Collection[str]) -> str:
-    """Return the names of schemes that a warning concerns; nothing for all of them."""
-    return "" if len(names) == len(all_names) else ", ".join(names)
-
-
-def _configured_load(result: Result) -> float | None:
-    """Return the configured load on the scale of the realised one, or `None` if they differ."""
-    workload = result.summary["scenario"]["workload"]
-    load = workload.get("load")
-    if not isinstance(load, int | float) or workload.get("load_counts") != "wire":
-        return None
-    reference, of_load = result.summary["load_reference"]["rate_bps"], workload["load_reference"]
-    return load * (1 if of_load == "none" else parse_rate(of_load) / reference)
-
-
-def convergence_warnings_of_run(result: Result) -> list[str]:
-    """Return a line for each mean of a run that is not converged for some size or class."""
-    rows = [
-        metrics.labelled({"flows": bucket.name}, convergence.within_run(result, bucket))
-        for bucket in metrics.sizes_and_classes([result])
-    ]
-    or_seeds = " or more seeds" if metrics.draws_flows(result) else ""
-    remedy = f"run for a longer time{or_seeds}, or use the median"
-    return convergence_warnings(pl.concat(rows), ["flows"], remedy)
-
-
-def trend_warnings(groups: Iterable[Sequence[Result]]) -> list[str]:
-    """Return a line if completion times change during runs; a group has the seeds of a scheme."""
-    trends = [convergence.trend(results) for results in groups]
-    trends = [trend for trend in trends if convergence.is_trend(trend)]
-    if not trends:
-        return []
-    value, low, high = max(trends, key=lambda trend: abs(math.log(trend[0])))
-    worst = f"; worst of {len(trends)}" if len(trends) > 1 else ""
-    return [
-        "warning: no steady state: slowdowns of flows that start in the second half are "
-        f"{value:.2f} ({low:.2f} to {high:.2f}) times those of the first{worst}; "
-        "give `warm_up`, or run for a longer time"
-    ]
-
-
-def convergence_warnings(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]:
-    """Return a line for each mean that is not converged: its widest interval and their number.
-
-    The columns `labels` identify a row.
-    """
-    # A size or class that all flows have repeats the values of all flows.
-    means = table.filter(pl.col("metric").is_in(list(MEANS)))
-    rows = convergence.unsure(means).unique(["value", "low", "high"], maintain_order=True)
-    lines = []
-    for name, words in MEANS.items():
-        part = rows.filter(pl.col("metric") == name)
-        if part.is_empty():
-            continue
-        worst = part.row(0, named=True)
-        seeds = worst["seeds"]
-        bound = "≥ " if worst["at_least"] else ""
-        value = f"{bound}{format_in_unit(worst['value'], name)} ± {100 * worst['reach']:.0f} %"
-        method = f"{seeds} seeds" if seeds > 1 else "ten batches"
-        where = [str(worst[label]) for label in labels if worst[label] != metrics.ALL.name]
-        count = [f"widest of {part.height}"] if part.height > 1 else []
-        case = "".join(f"; {text}" for text in [", ".join(where), *count] if text)
-        lines.append(f"warning: {words} not converged: {value} ({method}{case}); {remedy}")
-    return lines
-
-
-def warm_up_warnings(results: Iterable[Result]) -> list[str]:
-    """Return a warning if all flows of finite size of some run start during the warm-up."""
-    for result in results:
-        flows = result.flows.lazy().filter(pl.col("outcome") != "long_lived")
-        last_s = flows.select(pl.max("start_s")).collect().item()
-        if last_s is not None and last_s < metrics.warm_up_s(result):
-            warm_up = result.summary["scenario"]["warm_up"]
-            return [
-                f"warning: warm_up: no flow counts, since all start in the first {warm_up}; the "
-                f"last starts at {format_time(last_s)}"
-            ]
-    return []
-
-
-def scenario_warnings(results: Iterable[Result]) -> list[str]:
-    """Return the warnings about the scenarios of runs, each once."""
-    lines = [
-        line
-        for result in results
-        for line in (*result.summary.get("warnings", []), *_missing_recordings(result))
-    ]
-    return [f"warning: {line}" for line in dict.fromkeys(lines)]
-
-
-def _missing_recordings(result: Result) -> list[str]:
-    """Return a warning for the flows in `record.flows` that the run does not have."""
-    record = result.summary["scenario"].get("record")
-    if not isinstance(record, Mapping) or not isinstance(result.summary.get("record"), Mapping):
-        return []
-    recorded = {entry["flow"] for entry in result.summary["record"]["flows"]}
-    missing = [str(flow) for flow in record.get("flows", ()) if flow not in recorded]
-    return [f"record.flows: no such flow: {', '.join(missing)}"] if missing else []
