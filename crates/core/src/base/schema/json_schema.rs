@@ -140,6 +140,12 @@ fn append(schema: &mut Value, more: Value) {
 /// Depth of tables that are searched for a field. A family may contain itself.
 const MAX_DEPTH: usize = 4;
 
+/// Returns the field of a table that is a list of tables with the given field, if there is one.
+pub fn list_with<'a>(table: &'a Value, field: &str) -> Option<&'a str> {
+    let mut fields = table["properties"].as_object()?.iter();
+    fields.find(|(_, form)| !form["items"]["properties"][field].is_null()).map(|(name, _)| &**name)
+}
+
 /// Returns the paths of a field, such as `workload.load`, in the schema that [`document`] returned: those of
 /// the least depth. Lists, and tables with free keys, are not searched.
 pub fn places(document: &Value, field: &str) -> BTreeSet<String> {

@@ -33,7 +33,7 @@ macro_rules! parameters {
             fn read_from(default: Option<Self>, value: &serde_json::Value)
                 -> Result<Self, $crate::base::schema::Problem>
             {
-                let table = $crate::base::schema::table(value, &[$(stringify!($field)),*])?;
+                let table = $crate::base::schema::table::<Self>(value, &[$(stringify!($field)),*])?;
                 let read = Self {
                     $( $field: $crate::base::schema::field::<$type>(
                         table,

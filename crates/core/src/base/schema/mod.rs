@@ -105,17 +105,26 @@ impl Problem {
         self
     }
 
+    /// Adds the list whose entries have an unknown field of a table, which has the schema `table`.
+    #[must_use]
+    fn with_entries(mut self, table: &Value) -> Self {
+        if let ProblemKind::UnknownField { has_suggestion, .. } = &mut self.kind
+            && !*has_suggestion
+            && let Some(list) = json_schema::list_with(table, &self.field)
+        {
+            *has_suggestion = true;
+            self.message =
+                format!("unknown field; give `{}` in each entry of `{list}`", self.field);
+        }
+        self
+    }
+
     /// Adds the places where the schema `document` has a field of this name to an unknown field without a
     /// suggestion.
     #[must_use]
     pub(crate) fn with_places<'a>(mut self, document: impl FnOnce() -> &'a Value) -> Self {
         if let ProblemKind::UnknownField { has_suggestion: false, fields } = &self.kind {
             let (_, name) = self.field.rsplit_once('.').unwrap_or(("", &self.field));
-            if (name, fields.as_str()) == ("class", "the fields here are `flows`") {
-                "unknown field; give `class` in each entry of `flows`"
-                    .clone_into(&mut self.message);
-                return self;
-            }
             let mut places = json_schema::places(document(), name);
             places.remove(&self.field);
             if (1..=MAX_PLACES).contains(&places.len()) {
@@ -296,14 +305,20 @@ fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the table in `value`, whose keys must be among `names`.
-pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Value>, Problem> {
+/// Returns the table of a `T` in `value`, whose keys must be among `names`.
+pub fn table<'a, T: Parameter>(
+    value: &'a Value,
+    names: &[&str],
+) -> Result<&'a Map<String, Value>, Problem> {
     let Value::Object(table) = value else {
         return Err(Problem::new("", format!("expected a table, not {value}")));
     };
     match table.keys().find(|key| !names.contains(&key.as_str())) {
         None => Ok(table),
-        Some(key) => Err(Problem::unknown_field(key, names)),
+        Some(key) => {
+            let problem = Problem::unknown_field(key, names);
+            Err(problem.with_entries(&T::schema(None, &mut Definitions::new())))
+        }
     }
 }
 

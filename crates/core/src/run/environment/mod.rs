@@ -412,7 +412,7 @@ impl Parameter for SharedReliability {
     fn read(value: &Value) -> Result<Self, Problem> {
         let fields = Reliability::entries();
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-        table(value, &names).cloned().map(Self)
+        table::<Self>(value, &names).cloned().map(Self)
     }
     fn show(&self) -> Value {
         Value::Object(self.0.clone())
