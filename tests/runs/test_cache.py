@@ -1,6 +1,7 @@
 """Cache: damaged entries are run again, and full or read-only disks give one-line errors."""
 
 import contextlib
+import ctypes
 import importlib
 import os
 import random
@@ -322,18 +323,31 @@ def test_errors_of_a_full_disk_name_the_file(
     assert "File too large" in errors
 
 
+CAP_DAC_OVERRIDE = 1 << 1
+"""Capability of root to ignore the permissions of files (linux/capability.h)."""
+
+PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 28, 1 << 2
+"""Option of prctl, and the bit with which `access` looks at effective capabilities of root."""
+
+
 @contextlib.contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Make a folder read-only; root becomes another user for the time."""
-    user, unprivileged = os.getresuid(), 65534
+    """Make a folder read-only, also for root, which loses `CAP_DAC_OVERRIDE` for the time."""
     folder.chmod(0o555)
-    if os.geteuid() == 0:
-        os.setresuid(unprivileged, unprivileged, 0)
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(folder.chmod, 0o755)
+        if os.geteuid() == 0:
+            libc = ctypes.CDLL(None)
+            version_3 = (ctypes.c_uint32 * 2)(0x20080522, 0)
+            # Effective, permitted and inheritable capabilities, twice 32 of each.
+            before, reduced = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
+            assert libc.capget(version_3, before) == libc.capget(version_3, reduced) == 0
+            reduced[0] &= ~CAP_DAC_OVERRIDE
+            stack.callback(libc.prctl, PR_SET_SECUREBITS, 0)
+            stack.callback(libc.capset, version_3, before)
+            assert libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0
+            assert libc.capset(version_3, reduced) == 0
         yield
-    finally:
-        os.setresuid(*user)
-        folder.chmod(0o755)
 
 
 @pytest.mark.parametrize(("arguments", "place"), WRITERS)
@@ -344,7 +358,6 @@ def test_a_read_only_folder_is_rejected_before_any_run(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Relative names, because the unprivileged user cannot read all parent folders.
     monkeypatch.chdir(scenario_file.parent)
     monkeypatch.setenv("SOJOURN_CACHE", "cache")
     if arguments[0] == "report":
