@@ -151,88 +151,124 @@ def _run_each(  # noqa: PLR0913 - as `run_many`
     what: str = "runs",
 ) -> list[Result]:
     """Run scenarios without a fidelity, as `run_many`; errors begin with names, if not empty."""
-    max_threads = _core.MOST_THREADS
-    if threads is not None:
-        check_whole("threads", threads)
-    if threads is not None and not 1 <= threads <= max_threads:
-        raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
-    if threads is not None and cluster is not None:
-        raise ScenarioError("--threads cannot be combined with --cluster")
+    workers = _workers(threads, cluster)
     memory_limit = _memory_limit(memory, cluster)
     cache = None if cache_folder is None else Path(cache_folder)
-    by_key: dict[str, Prepared] = {}
-    keys, names_by_key = [], dict[str, str]()
+    keys, prepared = _prepared(names, scenarios, memory_limit)
+    results = {} if cache is None else result_cache.find_results(cache, prepared, simulate_guarded)
+
+    def store(key: str, result: Result) -> None:
+        if cache is not None:
+            result = result_cache.store(cache / key, result, simulate_guarded)
+        results[key] = result
+
+    missing = {key: scenario for key, scenario in prepared.items() if key not in results}
+    if missing:
+        if cache is not None:
+            result_cache.prepare_folder(cache)
+        # Of equal scenarios, the first has the name.
+        names_by_key = dict(zip(reversed(keys), reversed(names), strict=True))
+        _simulate_all(
+            missing,
+            names_by_key,
+            store,
+            workers=workers,
+            cluster=cluster,
+            memory_limit=memory_limit,
+            keeps_results=cache is None,
+            what=what,
+        )
+    return [results[key] for key in keys]
+
+
+def _workers(threads: int | None, cluster: str | None) -> int:
+    """Return the number of threads of all runs together; raise `ScenarioError` if it is invalid."""
+    max_threads = _core.MOST_THREADS
+    if threads is None:
+        return min(os.cpu_count() or 1, max_threads)
+    check_whole("threads", threads)
+    if not 1 <= threads <= max_threads:
+        raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
+    if cluster is not None:
+        raise ScenarioError("--threads cannot be combined with --cluster")
+    return threads
+
+
+def _prepared(
+    names: Sequence[str], scenarios: Sequence[ScenarioLike], memory_limit: int
+) -> tuple[list[str], dict[str, Prepared]]:
+    """Check scenarios. Return their keys in order, and the prepared scenario of each key."""
+    keys, by_key = [], dict[str, Prepared]()
     for name, scenario in zip(names, scenarios, strict=True):
         with naming(name):
             prepared = Prepared(scenario)
             prepared.core.check(memory_limit)
         keys.append(result_cache.entry_name(prepared.complete()))
-        names_by_key.setdefault(keys[-1], name)
         by_key[keys[-1]] = prepared
         if len(scenarios) > 1:
             # Only the runs in progress keep their networks.
             prepared.release()
-    results = {} if cache is None else result_cache.find_results(cache, by_key, simulate_guarded)
+    return keys, by_key
 
-    def store(name: str, result: Result) -> None:
-        if cache is not None:
-            result = result_cache.store(cache / name, result, simulate_guarded)
-        results[name] = result
 
-    missing = {name: prepared for name, prepared in by_key.items() if name not in results}
-    if missing:
-        if cache is not None:
-            result_cache.prepare_folder(cache)
-        workers = threads or min(os.cpu_count() or 1, max_threads)
-        # A cluster runs each scenario in a separate process in any case.
-        calls_python = cluster is None and any(
-            controller_files.has_controllers(json.loads(prepared.text))
-            for prepared in missing.values()
+def _simulate_all(  # noqa: PLR0913 - as `run_many`
+    scenarios: Mapping[str, Prepared],
+    names: Mapping[str, str],
+    store: Callable[[str, Result], None],
+    *,
+    workers: int,
+    cluster: str | None,
+    memory_limit: int,
+    keeps_results: bool,
+    what: str,
+) -> None:
+    """Simulate scenarios by key, the longest first, and store results as they finish."""
+    count = len(scenarios)
+    # A cluster runs each scenario in a separate process in any case.
+    calls_python = cluster is None and any(
+        controller_files.has_controllers(json.loads(prepared.text))
+        for prepared in scenarios.values()
+    )
+    worker_pool = WorkerPool() if calls_python and min(workers, count) > 1 else None
+    runs = {
+        key: RunProgress(
+            json.loads(prepared.core.estimate(max(1, workers // count))),
+            ProcessControl() if worker_pool else _core.RunControl(),
+            names[key],
         )
-        worker_pool = WorkerPool() if calls_python and min(workers, len(missing)) > 1 else None
-        runs = {
-            name: RunProgress(
-                json.loads(prepared.core.estimate(max(1, workers // len(missing)))),
-                ProcessControl() if worker_pool else _core.RunControl(),
-                names_by_key[name],
+        for key, prepared in scenarios.items()
+    }
+    if count > 1:
+        for prepared in scenarios.values():
+            prepared.release()
+    # The longest runs start first, so that all threads finish at about the same time.
+    longest_first = sorted(scenarios, key=lambda key: -_relative_time(runs[key].estimate))
+    _announce_memory(runs.values(), workers, memory_limit, what)
+    can_block = calls_python and worker_pool is None
+    with (
+        worker_pool or contextlib.nullcontext(),
+        _executor(cluster, min(workers, count), can_block=can_block) as pool,
+    ):
+        if cluster is None:
+            resources = _Resources(
+                workers, count, memory_limit, worker_pool, keeps_results=keeps_results
             )
-            for name, prepared in missing.items()
-        }
-        if len(missing) > 1:
-            for prepared in missing.values():
-                prepared.release()
-        # The longest runs start first, so that all threads finish at about the same time.
-        longest_first = sorted(missing, key=lambda name: -_relative_time(runs[name].estimate))
-        resources = _Resources(
-            workers, len(missing), memory_limit, worker_pool, keeps_results=cache is None
-        )
-        _announce_memory(runs.values(), workers, memory_limit, what)
-        with (
-            worker_pool or contextlib.nullcontext(),
-            _executor(
-                cluster,
-                min(workers, len(missing)),
-                can_block=calls_python and worker_pool is None,
-            ) as pool,
-        ):
-            stop = _stop_function(runs.values(), pool)
-            if cluster is None:
-                futures = {
-                    pool.submit(resources.simulate, missing[name], runs[name]): name
-                    for name in longest_first
-                }
-            else:
-                # A remote run has no progress; it stops itself when its future is cancelled.
-                from sojourn.runs.cluster import remote_work  # noqa: PLC0415 - loads asyncio
+            futures = {
+                pool.submit(resources.simulate, scenarios[key], runs[key]): key
+                for key in longest_first
+            }
+        else:
+            # A remote run has no progress; it stops itself when its future is cancelled.
+            from sojourn.runs.cluster import remote_work  # noqa: PLC0415 - loads asyncio
 
-                work = remote_work(simulate_guarded)
-                futures = {
-                    pool.submit(work, missing[name].text, missing[name].texts): name
-                    for name in longest_first
-                }
-            with guard(memory_limit, stop):
-                _collect(futures, store, runs, what, stop)
-    return [results[name] for name in keys]
+            work = remote_work(simulate_guarded)
+            futures = {
+                pool.submit(work, scenarios[key].text, scenarios[key].texts): key
+                for key in longest_first
+            }
+        stop = _stop_function(runs.values(), pool)
+        with guard(memory_limit, stop):
+            _collect(futures, store, runs, what, stop)
 
 
 def _relative_time(estimate: Mapping[str, Any]) -> float:
