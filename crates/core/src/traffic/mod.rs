@@ -8,6 +8,7 @@ pub(crate) mod demand;
 pub(crate) mod estimate;
 pub mod generators;
 pub(crate) mod host_pairs;
+pub mod hosts;
 pub(crate) mod rpc_calls;
 pub mod sizes;
 
@@ -170,26 +171,6 @@ impl WorkloadContext<'_> {
     pub(crate) fn random(&self, purpose: &str) -> Random {
         Random::new(self.seed, &format!("workload/{purpose}"))
     }
-
-    /// Checks that the source and target of a flow exist and differ.
-    pub(crate) fn check_hosts(&self, source: HostId, target: HostId) -> Result<(), Problem> {
-        check_hosts(self.graph.host_count(), source, target)
-    }
-}
-
-/// Checks that the source and target are below `hosts` and differ.
-pub(crate) fn check_hosts(hosts: HostId, source: HostId, target: HostId) -> Result<(), Problem> {
-    for (field, host) in [("source", source), ("target", target)] {
-        if host >= hosts {
-            let message = format!("there is no host {host}; hosts are 0 to {}", hosts - 1);
-            return Err(Problem::new(field, message));
-        }
-    }
-    if source == target {
-        let message = format!("must differ from `source`, which is {source} too");
-        return Err(Problem::new("target", message));
-    }
-    Ok(())
 }
 
 impl FlowStream {

@@ -6,6 +6,7 @@ use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{Connection, FlowSpec};
 use crate::traffic::estimate::payload;
+use crate::traffic::hosts::{Host, HostNames};
 use crate::traffic::{
     FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between,
 };
@@ -13,10 +14,10 @@ use crate::traffic::{
 crate::parameters! {
     /// One flow.
     pub struct Flow {
-        /// Host that sends.
-        pub source: u32;
-        /// Host that receives.
-        pub target: u32;
+        /// Host that sends, by number or by name.
+        pub source: Host;
+        /// Host that receives, likewise.
+        pub target: Host;
         /// Payload; if not given, the flow is long-lived and sends until `stop`.
         pub size: Option<Bytes> = None, where positive_if_given;
         /// Start time.
@@ -57,14 +58,16 @@ impl Workload for Config {
     fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
         let mut classes = FlowClasses::default();
         let mut flows = Vec::new();
+        let names = HostNames::new(context.graph);
         for (i, flow) in self.flows.iter().enumerate() {
-            let Flow { source, target, size, start, stop, deadline, initial_rate, .. } = *flow;
-            context
-                .check_hosts(source, target)
-                .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
-            let class = classes
-                .index(&flow.class)
-                .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
+            let Flow { size, start, stop, deadline, initial_rate, .. } = *flow;
+            let place = |problem: Problem| problem.within(&format!("flows[{i}]"));
+            let host = |field, host| {
+                names.number(host).map_err(|problem: Problem| place(problem.within(field)))
+            };
+            let (source, target) = (host("source", &flow.source)?, host("target", &flow.target)?);
+            names.check(source, target).map_err(place)?;
+            let class = classes.index(&flow.class).map_err(place)?;
             let flow_between = flow_between(source, target, start);
             let connection = flow
                 .connection
@@ -101,8 +104,8 @@ impl Workload for Config {
         let lasting = || self.flows.iter().filter(|flow| flow.size.is_none());
         // A long-lived flow without a stop time counts as the last.
         let stop = lasting().map(|flow| flow.stop.unwrap_or(Time::NEVER)).max();
-        let hosts = |end: fn(&Flow) -> u32| lasting().map(end).collect::<BTreeSet<_>>().len();
-        let filled_hosts = hosts(|flow| flow.source).min(hosts(|flow| flow.target)) as f64;
+        let hosts = |end: fn(&Flow) -> &Host| lasting().map(end).collect::<BTreeSet<_>>().len();
+        let filled_hosts = hosts(|flow| &flow.source).min(hosts(|flow| &flow.target)) as f64;
         let count = lasting().count() as f64;
         Ok(stop.map_or(estimate, |stop| estimate.with_long_lived(count, filled_hosts, Some(stop))))
     }

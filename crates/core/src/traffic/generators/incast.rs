@@ -12,6 +12,7 @@ use crate::traffic::by_distance::{TargetsByDistance, shares_of_one};
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::estimate::payload;
 use crate::traffic::host_pairs::HostRoles;
+use crate::traffic::hosts::{Host, HostNames};
 use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
 
 crate::parameters! {
@@ -22,8 +23,8 @@ crate::parameters! {
         pub fan_in: u32, where positive;
         /// Payload per sender.
         pub size: Bytes, where positive;
-        /// Host that receives; if not given, a random host in each event.
-        pub target: Option<u32> = None;
+        /// Host that receives, by number or by name; if not given, a random host in each event.
+        pub target: Option<Host> = None;
         /// Share of the senders at each distance from the receiver, as in `poisson`; if not given,
         /// all hosts are equally likely.
         pub shares: Option<Vec<f64>> = None, where |shares| shares_of_one(shares.as_deref());
@@ -99,7 +100,7 @@ impl Workload for Config {
             return Ok(Vec::new());
         }
         let mut roles = HostRoles::from_graph(context.graph)?;
-        if let Some(target) = self.target {
+        if let Some(target) = self.target(context)? {
             roles.targets = target..target + 1;
         }
         let load = self.offered_load(context, self.load.unwrap_or_default());
@@ -120,6 +121,13 @@ impl Workload for Config {
 }
 
 impl Config {
+    /// Returns the number of the host that receives, if it is given.
+    fn target(&self, context: &WorkloadContext<'_>) -> Result<Option<HostId>, Problem> {
+        let number = |host| HostNames::new(context.graph).number(host);
+        let target = self.target.as_ref().map(number).transpose();
+        target.map_err(|problem| problem.within("target"))
+    }
+
     fn arrivals(&self, inter_arrival: InterArrival) -> impl Iterator<Item = Time> + Send + use<> {
         let arrivals = ArrivalProcess { now: self.start, inter_arrival };
         limit_arrivals(arrivals, self.start, self.stop, self.events)
@@ -166,7 +174,8 @@ struct IncastEvents {
 impl IncastEvents {
     fn new(config: &Config, context: &WorkloadContext<'_>) -> Result<Self, Problem> {
         let roles = HostRoles::from_graph(context.graph)?;
-        if let Some(target) = config.target.filter(|target| !roles.targets.contains(target)) {
+        let target = config.target(context)?;
+        if let Some(target) = target.filter(|target| !roles.targets.contains(target)) {
             let (first, last) = (roles.targets.start, roles.targets.end - 1);
             let message =
                 format!("host {target} is not a receiver; receivers are hosts {first} to {last}");
@@ -186,7 +195,7 @@ impl IncastEvents {
         if by_distance.as_ref().is_some_and(|hosts| hosts.fewest < fan_in) {
             return Err(Problem::new("shares", "leave fewer senders than `fan_in`"));
         }
-        Ok(Self { roles, target: config.target, fan_in, by_distance })
+        Ok(Self { roles, target, fan_in, by_distance })
     }
 
     fn flows(&mut self, start: Time, random: &mut Random) -> Vec<FlowSpec> {

@@ -523,10 +523,31 @@ fn invalid_workloads_are_rejected() {
             error(json!({"kind": "flows", "flows": []})),
             error(json!({"kind": "flows", "flows": [flow(0, 1), flow(0, 4)]})),
             error(json!({"kind": "flows", "flows": [flow(0, 0)]})),
+            error(
+                json!({"kind": "flows", "flows": [{"source": "sender1", "target": "reciever0"}]})
+            ),
+            error(json!({"kind": "flows", "flows": [{"source": 0, "target": "server"}]})),
+            error(json!({"kind": "flows", "flows": [{"source": 0.5, "target": 2}]})),
+            error(json!({"kind": "flows", "flows": [{"source": [0], "target": 2}]})),
+            error(with(with(incast(2), "interval", json!("1 ms")), "target", json!("client"))),
             error(json!({"kind": "mixed", "parts": [poisson(0.5), poisson(1.5)]})),
         ]
         .join("\n")
     );
+}
+
+#[test]
+fn hosts_may_have_names() {
+    let graph = network(&json!({"kind": "dumbbell", "senders": 2, "receivers": 2}));
+    let ends = |value: Value| -> BTreeSet<_> {
+        let flows = open(&value, &graph, 1).unwrap().flows;
+        flows.map(|flow| (flow.source, flow.target)).collect()
+    };
+    let flow = json!({"source": "sender1", "target": "receiver0", "size": "1 KB"});
+    assert_eq!(ends(json!({"kind": "flows", "flows": [flow]})), BTreeSet::from([(1, 2)]));
+    let incast = json!({"kind": "incast", "fan_in": 2, "size": "1 KB", "interval": "1 ms",
+        "events": 3, "target": "receiver1"});
+    assert_eq!(ends(incast), BTreeSet::from([(0, 3), (1, 3)]));
 }
 
 /// Connections of a workload's flows, by flow.

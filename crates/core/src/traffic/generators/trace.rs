@@ -7,7 +7,7 @@ use crate::base::schema::table::{Row, Table, picoseconds};
 use crate::base::schema::{File, Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
-use crate::traffic::check_hosts;
+use crate::traffic::hosts::HostNames;
 use crate::traffic::{
     Dependencies, FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate,
     connection_in_turn, flow_between,
@@ -122,8 +122,7 @@ impl Workload for Config {
 /// Reads flows from the file.
 struct TraceReader {
     table: Table,
-    /// Host numbers by name.
-    hosts: BTreeMap<String, HostId>,
+    hosts: HostNames,
     class: String,
     classes: FlowClasses,
     /// Number of rows read.
@@ -145,12 +144,11 @@ struct TraceRow {
 
 impl TraceReader {
     fn new(config: &Config, context: &WorkloadContext<'_>) -> Result<Self, Problem> {
-        let hosts = 0..context.graph.host_count();
         let table = Table::open(&config.file, &REQUIRED, &OPTIONAL)?;
         let ends = table.has("after").then(Vec::new);
         Ok(Self {
             table,
-            hosts: hosts.map(|host| (context.graph.host_name(host).to_owned(), host)).collect(),
+            hosts: HostNames::new(context.graph),
             class: config.class.clone(),
             classes: FlowClasses::default(),
             rows: 0,
@@ -275,10 +273,9 @@ impl Dependencies for Following {
     }
 }
 
-fn read(row: &Row<'_>, hosts: &BTreeMap<String, HostId>) -> Result<FlowSpec, Problem> {
+fn read(row: &Row<'_>, hosts: &HostNames) -> Result<FlowSpec, Problem> {
     let (source, target) = (host(row, "source", hosts)?, host(row, "target", hosts)?);
-    check_hosts(hosts.len() as HostId, source, target)
-        .map_err(|problem| row.problem(&problem.field, &problem.message))?;
+    hosts.check(source, target).map_err(|problem| row.problem(&problem.field, &problem.message))?;
     let text = row.text("size_bytes")?;
     // Invalid numbers give the same error as in a scenario.
     let size = text.parse().map_or_else(|_| row.required("size_bytes"), Ok)?;
@@ -299,12 +296,10 @@ fn read(row: &Row<'_>, hosts: &BTreeMap<String, HostId>) -> Result<FlowSpec, Pro
 }
 
 /// Parses the number or name of a host.
-fn host(row: &Row<'_>, column: &str, hosts: &BTreeMap<String, HostId>) -> Result<HostId, Problem> {
+fn host(row: &Row<'_>, column: &str, hosts: &HostNames) -> Result<HostId, Problem> {
     let text = row.text(column)?;
-    text.parse().ok().or_else(|| hosts.get(text).copied()).ok_or_else(|| {
-        let last = hosts.len() - 1;
-        row.problem(column, &format!("there is no host `{text}`; give 0 to {last}, or a name"))
-    })
+    let number = text.parse().or_else(|_| hosts.named(text));
+    number.map_err(|problem| row.problem(column, &problem.message))
 }
 
 #[cfg(test)]
