@@ -404,8 +404,9 @@ impl Scenario {
         queues: &[[disciplines::Config; 2]],
     ) -> Value {
         let mut links = BTreeMap::<(bool, Rate), u32>::new();
-        for link in &graph.links {
-            *links.entry((graph.is_from_host(link), link.rate)).or_default() += 1;
+        for (id, link) in graph.links.iter().enumerate() {
+            let rate = graph.nominal_rate(id as LinkId);
+            *links.entry((graph.is_from_host(link), rate)).or_default() += 1;
         }
         let (base_rtt, packet) = (self.base_rtt(), self.packet.full());
         let show = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {

@@ -203,6 +203,21 @@ fn shares_are_fair_per_ingress_port_not_per_flow() {
 }
 
 #[test]
+fn equal_hosts_have_equal_thresholds() {
+    // Rates of hosts differ by their tolerance, which must not count as a higher rate (`alpha_by_rate`).
+    let results = run(&json!({
+        "environment": "lossless_datacentre",
+        "topology": { "kind": "star", "hosts": 5, "rate": "100 Gbps", "delay": "1 us" },
+        "transport": { "kind": "constant_rate", "rate": "100 Gbps" },
+        "workload": flows(&[(0.0, 0, 4, ENDLESS), (0.0, 1, 4, ENDLESS), (0.0, 2, 4, ENDLESS)]),
+        "time_limit": "4 ms",
+    }));
+    let delivered = results.flows.delivered_bytes.iter().map(|bytes| *bytes as f64);
+    let third = delivered.clone().sum::<f64>() / 3.0;
+    delivered.for_each(|bytes| assert_near(bytes, third, 0.03, "share of one of three senders"));
+}
+
+#[test]
 fn acks_pass_a_paused_link() {
     // s->t is paused most of the time; ACKs from `c` to `y` pass it.
     let mut rows = vec![(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS)];

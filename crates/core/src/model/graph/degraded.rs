@@ -74,6 +74,7 @@ impl Graph {
         for id in 0..self.links.len() {
             if self.is_from_host(&self.links[id]) {
                 let Link { rate, .. } = &mut self.links[id];
+                self.nominal_rates.insert(id as LinkId, *rate);
                 let share = 1.0 - tolerance * random.uniform();
                 *rate = Rate(((rate.0 as f64 * share).round() as u64).max(1));
             }

@@ -92,6 +92,8 @@ pub struct Graph {
     pub senders: Option<HostId>,
     /// Reference of loads.
     pub load: LoadReference,
+    /// Rates that links had before their hosts' tolerance lowered them.
+    pub nominal_rates: BTreeMap<LinkId, Rate>,
     /// True if flows start and end on routers: their links then have switches' queues, and there is no NIC
     /// wait.
     pub hosts_are_routers: bool,
@@ -107,6 +109,7 @@ impl Graph {
             hosts: Vec::new(),
             senders: None,
             load,
+            nominal_rates: BTreeMap::new(),
             hosts_are_routers: false,
         }
     }
@@ -193,6 +196,11 @@ impl Graph {
     /// Number of hosts.
     pub fn host_count(&self) -> HostId {
         self.hosts.len() as HostId
+    }
+
+    /// Rate of a link without the tolerance of its host.
+    pub fn nominal_rate(&self, link: LinkId) -> Rate {
+        self.nominal_rates.get(&link).copied().unwrap_or(self.links[link as usize].rate)
     }
 
     /// Returns true for a link from a host's NIC.

@@ -95,8 +95,9 @@ impl Buffers {
             return Err(Problem::new("pause.classes", message));
         }
         let may_pause: Vec<bool> = traffic.numbers.iter().map(is_paused).collect();
-        let from_hosts = graph.links.iter().filter(|link| graph.is_from_host(link));
-        let host_rate = from_hosts.map(|link| link.rate).min().unwrap_or_default();
+        let links = 0..graph.links.len() as LinkId;
+        let from_hosts = links.filter(|link| graph.is_from_host(&graph.links[*link as usize]));
+        let host_rate = from_hosts.map(|link| graph.nominal_rate(link)).min().unwrap_or_default();
         let lossless = may_pause.iter().filter(|may_pause| **may_pause).count();
         // Reserves and headrooms of each node.
         let mut reserved = vec![0_u64; graph.nodes.len()];
@@ -104,7 +105,8 @@ impl Buffers {
         for (id, link) in graph.links.iter().enumerate() {
             let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
             let longest = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
-            let alpha_shift = pause.map_or(0, |pause| pause.alpha_shift(link.rate, host_rate));
+            let alpha_shift = pause
+                .map_or(0, |pause| pause.alpha_shift(graph.nominal_rate(id as LinkId), host_rate));
             for may_pause in &may_pause {
                 let headroom = if *may_pause { longest } else { 0 };
                 if !graph.nodes[switch].is_host {
