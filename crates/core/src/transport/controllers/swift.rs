@@ -14,6 +14,7 @@ use crate::base::schema::{Problem, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
+use crate::transport::blocks::path_scaled::WindowSize;
 
 crate::parameters! {
     /// Swift: additive increase below a target delay, and a decrease in proportion to the excess delay;
@@ -41,8 +42,8 @@ crate::parameters! {
         pub beta: f64 = 0.8, where positive_fraction;
         /// Maximum fraction of the window that one decrease takes (own choice: 0.5).
         pub max_mdf: f64 = 0.5, where positive_fraction;
-        /// Initial window, in packets (RFC 6928: 10).
-        pub initial_cwnd: f64 = 10.0, where positive;
+        /// Initial window (RFC 6928: 10 packets).
+        pub initial_cwnd: WindowSize = WindowSize::Packets(10), where positive;
         /// Minimum window, in packets ([swift20]: 0.001).
         pub min_cwnd: f64 = 0.001, where positive;
         /// Maximum window, in packets (own choice: 10000).
@@ -66,7 +67,9 @@ impl Config {
             let message = format!("must not be above max_cwnd, which is {max_cwnd}");
             return Err(Problem::new("min_cwnd", message));
         }
-        if !(min_cwnd..=max_cwnd).contains(&initial_cwnd) {
+        if let WindowSize::Packets(initial) = initial_cwnd
+            && !(min_cwnd..=max_cwnd).contains(&f64::from(initial))
+        {
             let message = format!("must be from min_cwnd to max_cwnd: {min_cwnd} to {max_cwnd}");
             return Err(Problem::new("initial_cwnd", message));
         }
@@ -97,7 +100,7 @@ impl Transport for Config {
             packet: path.format.payload,
             packet_bits: path.format.on_wire(path.format.payload).bits(),
             line_rate: path.line_rate,
-            cwnd: self.initial_cwnd,
+            cwnd: self.initial_cwnd.packets(path).clamp(self.min_cwnd, self.max_cwnd),
             rtt: path.base_rtt,
             last_decrease: None,
             retransmit_cnt: 0,
@@ -307,7 +310,8 @@ mod tests {
         assert_near(receive_ack(&mut *flow, 10, 20), 10.1);
         assert_near(receive_ack(&mut *flow, 11, 20), 10.1 + 1.0 / 10.1);
         // Below a window of one packet the increase is `ai` per acknowledged packet.
-        let mut flow = swift(&json!({ "initial_cwnd": 0.5, "ai": 0.25 }));
+        let mut flow = swift(&json!({ "initial_cwnd": 1, "ai": 0.25 }));
+        assert_near(lose(&mut *flow, 1, CongestionSignal::DetectedLoss), 0.5);
         assert_near(receive_ack(&mut *flow, 10, 20), 0.75);
     }
 
