@@ -322,6 +322,9 @@ impl Scenario {
         let queues = queues.iter().map(queue).collect();
         let (weights, stream) = (&traffic.weights, random("port"));
         let mut port = Port::new(link, queues, weights, router, config, stream, losses);
+        if from_host && self.host.jitter > Duration::ZERO {
+            port.set_jitter(self.host.jitter, random("jitter"));
+        }
         if let Some(digest) = *digest {
             port.set_digest(digest, random("digest"));
         }

@@ -34,6 +34,10 @@ pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
     if scenario.entropy.is_some() && !scenario.routing.uses_entropy() {
         return Err(Problem::new("entropy", "needs `routing = \"entropy\"`"));
     }
+    if scenario.host.jitter > Duration::ZERO && scenario.switch.pause.is_some() {
+        let message = "must be zero with `switch.pause`, whose headroom does not contain it";
+        return Err(Problem::new("host.jitter", message));
+    }
     check_router(scenario)?;
     check_mixture(scenario)?;
     for (field, transport) in scenario.all_transports() {

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::HostId;
-use crate::model::graph::{Extent, Failure, Graph, LinkId};
+use crate::model::graph::{Extent, Failure, Graph, Link, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::link::loss;
+use crate::network::port::Port;
 use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
@@ -27,6 +28,9 @@ const LONG_WAIT: Duration = Duration::from_millis(100);
 
 /// Number of retransmissions above which those without a loss are worth a warning.
 const MANY_RETRANSMISSIONS: u64 = 100;
+
+/// Largest number of long-lived flows that are few.
+const MANY_FLOWS: f64 = 64.0;
 
 /// Ratio of rates from which on parameters designed for one do not suit the other.
 const FAR: u64 = 4;
@@ -56,6 +60,7 @@ impl Scenario {
             .chain(self.several_links_warning(graph))
             .chain(self.timeout_warnings(extent))
             .chain(self.queue_warnings(graph, simulation, queues))
+            .chain(self.phase_warning(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
             .chain(self.queue_kind_warnings(simulation, queues))
             .chain(retransmission_warning(simulation))
@@ -120,6 +125,37 @@ impl Scenario {
             )
         });
         switch.into_iter().chain(host)
+    }
+
+    /// Warns of a few long-lived flows in a drop-tail queue, where packets arrive in a fixed rhythm.
+    fn phase_warning(
+        &self,
+        graph: &Graph,
+        simulation: &Simulation<'_>,
+        queues: &[[disciplines::Config; 2]],
+    ) -> Option<String> {
+        let estimate = self.workload.estimate(&self.workload_context(graph)).ok()?;
+        let are_few = (2.0..=MANY_FLOWS).contains(&estimate.concurrent);
+        let is_drop_tail = |[switch, _]: &[disciplines::Config; 2]| {
+            matches!(switch, disciplines::Config::drop_tail(_))
+        };
+        if !are_few
+            || estimate.long_lived_end.is_none()
+            || self.host.jitter > Duration::ZERO
+            || !queues.iter().any(is_drop_tail)
+        {
+            return None;
+        }
+        let mut ports = graph.links.iter().zip(simulation.network.ports());
+        let drops =
+            |(link, port): &(&Link, &Port)| port.counters.dropped > 0 && !graph.is_from_host(link);
+        let (link, _) = ports.find(drops)?;
+        let packet_time = link.rate.transmit(self.packet.full());
+        Some(format!(
+            "a few long-lived flows fill a drop-tail queue: their shares depend on the exact times of their \
+             packets (phase effects); give `host.jitter = \"{packet_time}\"`, the time of a packet on this \
+             link"
+        ))
     }
 
     /// Warns of transports that rely on trimming if queues drop packets and trim none.

@@ -290,3 +290,45 @@ fn ports_of_hosts_with_a_tolerance_do_not_lock_out_late_flows() {
     let fct = fct_of_late(0.0001).unwrap();
     assert!(fct < 0.02, "{fct}");
 }
+
+#[test]
+fn jitter_delays_packets_in_order_and_is_not_part_of_the_ideal() {
+    let scenario = json!({
+        "environment": "lossy_datacentre",
+        "time_limit": "1 s",
+        "topology": { "kind": "star", "hosts": 3, "rate": "10 Gbps", "delay": "1 us" },
+        "transport": "dctcp",
+        "workload": flows(&[(0.0, 0, 2, 1_000), (0.01, 0, 2, 300_000), (0.01, 1, 2, 300_000)]),
+    });
+    let jittered = with(&scenario, json!({ "host": { "jitter": "50 us" } }));
+    run_with_all_engines(&jittered);
+    let [exact, jittered] = [run(&scenario), run(&jittered)];
+    assert_eq!(exact.flows.ideal_fct_s, jittered.flows.ideal_fct_s);
+    let later = jittered.flows.fct_s[0] - exact.flows.fct_s[0];
+    assert!((0.0..=50e-6).contains(&later), "{later}");
+    assert_eq!(count(&jittered, "reordered"), 0);
+}
+
+#[test]
+fn jitter_of_a_packet_time_makes_shares_in_a_drop_tail_queue_fair() {
+    // RTTs of 40 and 42 ms at 20 Mb/s; a packet takes 0.6 ms.
+    let jain = |jitter: &str| {
+        let results = run(&json!({
+            "environment": "internet",
+            "time_limit": "100 s",
+            "topology": {
+                "kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "1 Gbps", "delay": "1 ms",
+                "longest_delay": "2 ms", "bottleneck_rate": "20 Mbps", "bottleneck_delay": "18 ms",
+            },
+            "host": { "jitter": jitter },
+            "transport": "cubic",
+            "workload": { "kind": "long_lived", "flows": 2, "jitter": "1 s" },
+        }));
+        let delivered: Vec<_> =
+            results.flows.delivered_bytes.iter().map(|bytes| *bytes as f64).collect();
+        let squares: f64 = delivered.iter().map(|bytes| bytes * bytes).sum();
+        delivered.iter().sum::<f64>().powi(2) / (2.0 * squares)
+    };
+    let [phased, random] = ["0 s", "600 us"].map(jain);
+    assert!(phased < 0.75 && random > 0.85, "{phased} {random}");
+}

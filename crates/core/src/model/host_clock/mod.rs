@@ -66,9 +66,16 @@ crate::parameters! {
         /// Largest share by which the rate of a host's port is below the nominal one; each host has its own,
         /// with every seed (IEEE 802.3: 100 ppm to either side, so that two ports differ by up to 0.0002).
         /// With equal rates the packets of a sender can arrive at the very instants at which a full queue has
-        /// room again, and lock out those of all others (phase effects, [floyd92]).
+        /// room again, and lock out those of all others (phase effects, [floyd92]). At a slower link, where
+        /// ACKs time the packets, only `jitter` helps.
         pub rate_tolerance: f64 = 0.0, where |tolerance| {
             if (0.0..=0.01).contains(tolerance) { Ok(()) } else { Err("from 0 to 0.01") }
+        };
+        /// Longest time that a packet waits on its way from its host, at random and in order. With up to the
+        /// time of a packet on the bottleneck, the shares of flows in a drop-tail queue do not depend on the
+        /// exact times of their packets ([floyd92]).
+        pub jitter: Duration = Duration::ZERO, where |jitter| {
+            if *jitter <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
         };
         /// Time at which a packet gets the timestamp from which its RTT is measured.
         pub stamps: Stamps = Stamps::Handed;

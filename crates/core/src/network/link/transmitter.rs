@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::ring::Ring;
+use crate::base::random::Random;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::graph::{DelayTrace, Link, RateTrace};
 use crate::model::packet::Packet;
@@ -81,6 +82,11 @@ impl Transmitter {
             may_lose,
             durations: Durations::new(link, time_unit),
         }
+    }
+
+    /// Delays each packet on the link by a random time of up to `most`, in order.
+    pub fn set_jitter(&mut self, most: Duration, random: Random) {
+        self.durations.set_jitter(Jitter { most, random });
     }
 
     /// Reads ahead the first packet in flight, the first waiting packet and the end of the line.
@@ -244,8 +250,21 @@ struct Changing {
     rates: Option<Arc<RateTrace>>,
     delay: Duration,
     delays: Option<Arc<DelayTrace>>,
+    jitter: Option<Jitter>,
     /// Arrival of the last packet: no later packet may arrive before it.
     arrives: Time,
+}
+
+/// Random addition to the delay of a link.
+struct Jitter {
+    most: Duration,
+    random: Random,
+}
+
+impl Jitter {
+    fn draw(&mut self) -> Duration {
+        Duration(self.random.below(self.most.0 + 1))
+    }
 }
 
 impl Changing {
@@ -259,7 +278,8 @@ impl Changing {
     fn cross(&mut self, bytes: u16, starts: Time) -> Crossing {
         let ends = self.end(bytes, starts);
         let delay = self.delays.as_ref().map_or(self.delay, |trace| trace.at(ends));
-        self.arrives = self.arrives.max(ends + delay);
+        let jitter = self.jitter.as_mut().map_or(Duration::ZERO, Jitter::draw);
+        self.arrives = self.arrives.max(ends + delay + jitter);
         Crossing { ends, arrives: self.arrives }
     }
 }
@@ -270,12 +290,32 @@ impl Durations {
         let (rates, delays) = (link.trace.clone(), link.delays.clone());
         let change = rates.is_some() || delays.is_some();
         let speed = if change {
-            let arrives = Time::ZERO;
-            Speed::Changing(Changing { rate, time_unit, rates, delay, delays, arrives })
+            let (jitter, arrives) = (None, Time::ZERO);
+            Speed::Changing(Changing { rate, time_unit, rates, delay, delays, jitter, arrives })
         } else {
             Speed::Constant { rate, time_unit }
         };
         Self { speed: Box::new(speed), sizes: [0; 2], lasts: [Duration::ZERO; 2], delay, change }
+    }
+
+    fn set_jitter(&mut self, jitter: Jitter) {
+        if let Speed::Constant { rate, time_unit } = *self.speed {
+            let (rates, delay, delays) = (None, self.delay, None);
+            let arrives = Time::ZERO;
+            *self.speed = Speed::Changing(Changing {
+                rate,
+                time_unit,
+                rates,
+                delay,
+                delays,
+                jitter: None,
+                arrives,
+            });
+        }
+        if let Speed::Changing(changing) = &mut *self.speed {
+            changing.jitter = Some(jitter);
+        }
+        self.change = true;
     }
 
     /// Returns the transmission time of `bytes`, or the changing link. On such a link no size is

@@ -243,6 +243,11 @@ impl Port {
         }
     }
 
+    /// Delays each packet on the link by a random time of up to `most`, in order.
+    pub fn set_jitter(&mut self, most: Duration, random: Random) {
+        self.transmitter.set_jitter(most, random);
+    }
+
     /// Makes the port eager while the buffer of its switch is watched.
     pub fn set_watched(&mut self, is_watched: bool, now: Time) {
         self.advance_to(now);

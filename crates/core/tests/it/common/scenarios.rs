@@ -396,6 +396,7 @@ pub fn scenario(seed: u64) -> Value {
         }
     }
     share_hosts(&mut scenario, seed);
+    delay_hosts(&mut scenario, seed);
     share_connections(&mut scenario, seed);
     cache_path_values(&mut scenario, seed);
     expire_pauses(&mut scenario, seed);
@@ -435,6 +436,14 @@ fn share_hosts(scenario: &mut Value, seed: u64) {
         }
     }
     reliability_of(scenario)["window_validation"] = json!(random.below(2) == 0);
+}
+
+/// Delays packets of hosts at random in an eighth of the scenarios.
+fn delay_hosts(scenario: &mut Value, seed: u64) {
+    let random = &mut Random::new(seed, "scenario/jitter");
+    if random.below(8) == 0 && scenario["switch"].get("pause").is_none() {
+        scenario["host"]["jitter"] = pick(random, &["1 us", "600 us"]).into();
+    }
 }
 
 /// Returns the reliability of the transport, or of the transport that it extends.
