@@ -15,6 +15,8 @@ from sojourn.compare.comparison import compare
 from sojourn.compare.tables import counter_tables
 from sojourn.runs import answers
 from sojourn.runs.answers import OF_PACKETS
+from sojourn.scale.errors import Floats
+from sojourn.scale.law import Flags, FluidFlows, Law
 from sojourn.scale.sample import sprays
 from sojourn.scenario.encoding import parts, schema
 from sojourn.show.console import console
@@ -128,7 +130,27 @@ def test_an_unfinished_flow_has_delivered_the_share_of_its_time() -> None:
     flows = answers._predicted(fluid, np.array([10.0, 8.0, np.inf, np.inf]), limit_s=10.0)
     assert flows["fct_s"].to_list() == [10, None, None, None]
     assert flows["outcome"].to_list() == ["finished", *["unfinished"] * 3]
-    assert flows["delivered_bytes"].to_list() == [1000, 500, 0, 7]
+    assert flows["delivered_bytes"].to_list() == [1000, 500, None, 7]
+
+
+def test_a_run_with_flows_without_an_end_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    predict = Law.predict
+
+    def without_some_ends(law: Law, flows: FluidFlows, seed: int) -> tuple[Floats, Flags]:
+        slowdowns, are_sparse = predict(law, flows, seed)
+        return np.where(np.arange(len(slowdowns)) % 10, slowdowns, np.inf), are_sparse
+
+    monkeypatch.setattr(Law, "predict", without_some_ends)
+    answer = sojourn.run(SCENARIO | {"time_limit": "20 ms", "fidelity": FLOWS})
+    left = answer.flows.filter(pl.col("outcome") != "finished")
+    assert left["delivered_bytes"].null_count() == left.height == 600
+    assert answer.summary["simulated_s"] == 20e-3
+    with console.capture() as capture:
+        console.print(result_tables(answer))
+    text = capture.get()
+    assert "did not finish before the end of the run at 20 ms" in text
+    (row,) = [line for line in text.splitlines() if line.split()[:1] == ["0"]]
+    assert " - " in row
 
 
 @pytest.mark.parametrize(("factor", "has_doubt"), [(0.85, True), (0.95, False), (1.2, False)])

@@ -224,15 +224,16 @@ class _Flows:
         slowdowns, are_sparse = Law(pairs).predict(fluid_flows, seed)
         complete = Prepared(self._scenario).complete()
         limit_s = parse_time(complete["time_limit"])
-        last_s = _last_end(whole.flows, slowdowns)
         flows = _predicted(whole.flows, slowdowns, limit_s)
         outcomes = dict(flows["outcome"].value_counts().iter_rows())
+        ends = flows["start_s"] + flows["fct_s"]
+        last_s: Any = limit_s if "unfinished" in outcomes else ends.max()
         summary = {
             **whole.summary,
             "warnings": _warnings([result.summary for result in (*packets, whole)]),
             "counts": {"flows": flows.height, **{name: outcomes.get(name, 0) for name in OUTCOMES}},
             "scenario": complete,
-            "simulated_s": max(whole.summary["simulated_s"], min(limit_s, last_s)),
+            "simulated_s": max(whole.summary["simulated_s"], last_s or 0.0),
             "fidelity": self._samples.summary()
             | {
                 "sparse": float(are_sparse.mean()) if len(are_sparse) else 0.0,
@@ -291,17 +292,12 @@ def _mean(fluids: Sequence[FluidFlows]) -> float | None:
     return float(finished.mean()) if len(finished) else None
 
 
-def _last_end(flows: pl.DataFrame, slowdowns: Floats) -> float:
-    """Return the last end of flows with these slowdowns, of those that end; 0 without any."""
-    ends = (flows["start_s"] + slowdowns * flows["ideal_fct_s"]).to_numpy()
-    return float(np.max(ends, initial=0.0, where=np.isfinite(ends)))
-
-
 def _predicted(flows: pl.DataFrame, slowdowns: Floats, limit_s: float) -> pl.DataFrame:
     """Return flow records with these slowdowns; flows that end after the limit are unfinished.
 
-    Such a flow has delivered the share of its bytes that its time until the limit is of its FCT, an
-    infinite one if its slowdown is. One that is unfinished in the fluid keeps its delivered bytes.
+    Such a flow has delivered the share of its bytes that its time until the limit is of its FCT;
+    with an infinite slowdown it has no FCT, and delivered bytes are null. A flow that is unfinished
+    in the fluid keeps its delivered bytes.
     """
     fct = pl.Series("fct_s", slowdowns) * flows["ideal_fct_s"]
     left = limit_s - flows["start_s"]
@@ -314,7 +310,7 @@ def _predicted(flows: pl.DataFrame, slowdowns: Floats, limit_s: float) -> pl.Dat
         **{name: pl.lit(None, flows.schema[name]) for name in OF_PACKETS},
         **{"fct_s": pl.when(is_done).then(fct), "slowdown": pl.when(is_done).then(slowdowns)},
         "outcome": pl.when(is_lost).then(pl.lit("unfinished")).otherwise("outcome"),
-        "delivered_bytes": pl.when(is_lost).then(part).otherwise(delivered),
+        "delivered_bytes": pl.when(~is_lost).then(delivered).when(fct.is_finite()).then(part),
     }
     return flows.with_columns(**columns)
 

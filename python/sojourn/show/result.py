@@ -393,15 +393,15 @@ def _unfinished(result: Result) -> list[RenderableType]:
     if flows.is_empty():
         return []
     flows = flows.with_columns(remaining=pl.col("size_bytes") - pl.col("delivered_bytes"))
-    largest = flows.sort("remaining", descending=True).head(MOST_ROWS)
+    largest = flows.sort("remaining", descending=True, nulls_last=True).head(MOST_ROWS)
     columns = ("flow", "from", "to", "class", "size", "remaining", "start", "timeouts")
     rows = []
     for row in largest.to_dicts():
         ends = (str(row[name]) for name in ("flow", "source", "target"))
-        sizes = (format_size(row[name]) for name in ("size_bytes", "remaining"))
+        remaining = "-" if row["remaining"] is None else format_size(row["remaining"])
         timeouts = "-" if row["timeouts"] is None else format_count(row["timeouts"])
         cells = format_time(row["start_s"]), timeouts
-        rows.append([*ends, row["class"], *sizes, *cells])
+        rows.append([*ends, row["class"], format_size(row["size_bytes"]), remaining, *cells])
     title = "unfinished flows with most remaining bytes"
     table = text_table(Table(title, columns, rows, optional=["to", "class"]))
     share = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
