@@ -1,5 +1,6 @@
 """Answers from folded networks."""
 
+import math
 from typing import Any
 
 import polars as pl
@@ -179,6 +180,16 @@ def test_the_warning_of_several_answers_is_the_worst_of_each_kind() -> None:
     ]
     (line,) = [line for line in doubt_lines(answers) if "the law of one sample" in line]
     assert "is wrong on another by up to 152 % (mean of ≤ 10 KB)" in line
+
+
+def test_a_law_of_samples_with_unfinished_flows_cannot_be_checked() -> None:
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
+    row = {"above": 0.0, "up_to": math.inf, "flows": 1000, "mean": math.inf, "p99": math.inf}
+    summary = answer.summary | {"fidelity": answer.summary["fidelity"] | {"self_check": [row]}}
+    assert doubts(Result(answer.flows, answer.samples, summary))["law"] == (
+        "the law cannot be checked (mean of all): a sample has unfinished flows; give a longer "
+        "`time_limit`"
+    )
 
 
 def test_what_a_fold_cannot_stand_for_causes_a_warning() -> None:

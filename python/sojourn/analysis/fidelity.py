@@ -180,11 +180,14 @@ def _doubts_of_checks(fidelity: Mapping[str, Any]) -> Doubts:
     ]
     worst, where = max(errors, default=(0.0, ""), key=lambda error: error[0])
     if worst > LARGEST_SELF_CHECK:
-        error = f"{100 * worst:.0f} %" if math.isfinite(worst) else "unfinished flows"
+        is_known = math.isfinite(worst)
         lines["law"] = (
             worst,
-            f"the law of one sample is wrong on another by up to {error} ({where}): use more hosts "
-            "or samples, or the fidelity `sample`",
+            f"the law of one sample is wrong on another by up to {100 * worst:.0f} % ({where}): "
+            "use more hosts or samples, or the fidelity `sample`"
+            if is_known
+            else f"the law cannot be checked ({where}): a sample has unfinished flows; give a "
+            "longer `time_limit`",
         )
     return lines
 
