@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from conftest import COMPARED
 from sojourn.compare import comparison, tables
+from sojourn.scenario import encoding
+from sojourn.show.environment import in_force_lines
 
 
 def notes(variations: dict[str, Any], **changes: Any) -> list[str]:
@@ -45,3 +49,25 @@ def test_runs_of_any_label_state_their_differences() -> None:
     (line,) = [line for line in lines if "differ in" in line]
     assert line.startswith("runs also differ in "), line
     assert not any("differ" in line for line in notes({"load": [0.2, 0.3]}))
+
+
+ON_A_STAR = {"environment": "paper", "topology": "star", "workload": "permutation"}
+
+
+@pytest.mark.parametrize(
+    ("transport", "acks"),
+    [
+        ("dctcp", ["an ACK for every data packet"]),
+        ("ndp", ["an ACK for every data packet"]),
+        ("dcqcn", ["an ACK for every 16 data packets"]),
+        ({"kind": "dcqcn", "ack_every": 1}, ["an ACK for every data packet"]),
+        ("uet", ["an ACK for every 16.384 KB of new data"]),
+        ("timely", ["an ACK for every segment of 16 KB"]),
+        ({"kind": "timely", "segments": {"window": "1 BDP"}}, ["an ACK for every data packet"]),
+        ("homa", []),
+    ],
+)
+def test_hosts_in_force_have_the_acks_of_their_transport(transport: Any, acks: list[str]) -> None:
+    complete = encoding.check({**ON_A_STAR, "transport": transport})
+    *_, hosts = in_force_lines(complete, encoding.queues(complete))
+    assert hosts.split("; ")[1:] == acks

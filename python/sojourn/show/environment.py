@@ -27,6 +27,12 @@ REASONS = {
 OF_ENVIRONMENT = ("packet.", "host.", "switch.", "reliability.", "queue.", "routing")
 """Beginnings of the fields that an environment sets."""
 
+ACKS_AT_END = ("expresspass", "homa", "phost")
+"""Transports whose receivers acknowledge a flow when they have all of its data."""
+
+WHOLE_SEGMENTS = ("none", "per_segment")
+"""Window and sampling of segments with one ACK each."""
+
 SHOWN_DIFFERENCES = 8
 """Most differences that a line lists."""
 
@@ -83,11 +89,11 @@ def in_force_lines(scenario: Mapping[str, Any], queues: Iterable[Mapping[str, An
     switch, host = scenario["switch"], scenario["host"]
     buffers = _switch(switch) or ["no shared buffer"]
     pauses = [] if switch["pause"] != "none" else ["no pause frames"]
-    reliability = _reliability(scenario[LAW])
+    hosts = [f"service {host['service']}", *_acks(scenario[LAW])]
     return [
         *queue_lines(queues),
         f"buffers: {', '.join([*buffers, *pauses])}",
-        f"hosts: service {host['service']}; {_acks(reliability)}",
+        f"hosts: {'; '.join(hosts)}",
     ]
 
 
@@ -125,10 +131,20 @@ def _limits(ports: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(texts)
 
 
-def _acks(reliability: Mapping[str, Any]) -> str:
-    if reliability.get("delayed_ack", "none") == "none":
-        return "an ACK for every data packet"
-    return f"ACKs delayed by up to {reliability['delayed_ack']}"
+def _acks(transport: Any) -> list[str]:
+    """Return what an ACK acknowledges; nothing for transports that define it otherwise."""
+    reliability = _reliability(transport)
+    if not reliability or transport["kind"] in ACKS_AT_END:
+        return []
+    if "ack_bytes" in transport:
+        return [f"an ACK for every {transport['ack_bytes']} of new data"]
+    if reliability["delayed_ack"] != "none":
+        return [f"ACKs delayed by up to {reliability['delayed_ack']}"]
+    segments = transport.get("segments", "none")
+    if segments != "none" and (segments["window"], segments["sampling"]) == WHOLE_SEGMENTS:
+        return [f"an ACK for every segment of {segments['size']}"]
+    every = transport.get("ack_every", 1)
+    return [f"an ACK for every {'data packet' if every == 1 else f'{every} data packets'}"]
 
 
 def environment_lines(runs: Iterable[Run], by: str) -> list[str]:
