@@ -102,9 +102,10 @@ crate::parameters! {
         /// product of the slowest link over the longest path. `lossy_datacentre`: Linux hosts with a minimum
         /// RTO of 10 ms on open connections, and a shared buffer of 12 MB (above 40 Gb/s 32 MB).
         /// `lossless_datacentre`: RDMA NICs with go-back-N on open connections, and the same buffer with
-        /// pause frames. `automatic`: `internet` for a base RTT of 1 ms or more; otherwise lossless for all
-        /// if a transport was designed for that (DCQCN, TIMELY, patched TIMELY, HPCC, PowerTCP,
-        /// theta-PowerTCP), or else lossy.
+        /// pause frames; transports whose traffic classes are not paused recover as in `lossy_datacentre`.
+        /// `automatic`: `internet` for a base RTT of 1 ms or more; otherwise lossless for all if a transport
+        /// was designed for that (DCQCN, TIMELY, patched TIMELY, HPCC, PowerTCP, theta-PowerTCP), or else
+        /// lossy.
         pub environment: Environment = Environment::Automatic;
         /// The network.
         pub topology: topology::Config;

@@ -18,7 +18,7 @@ use crate::simulation::Simulation;
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::generators::{self, long_lived};
 use crate::traffic::host_pairs::HostRoles;
-use crate::transport::controllers;
+use crate::transport::{Recovery, controllers};
 
 /// Queue above which a queue without a limit and a host's queue are worth a warning.
 const LONG_QUEUE: Bytes = Bytes(1_000_000);
@@ -31,6 +31,9 @@ const MANY_RETRANSMISSIONS: u64 = 100;
 
 /// Largest number of long-lived flows that are few.
 const MANY_FLOWS: f64 = 64.0;
+
+/// Number of drops above which go-back-N is worth a warning.
+const MANY_DROPS: u64 = 100;
 
 /// Ratio of rates from which on parameters designed for one do not suit the other.
 const FAR: u64 = 4;
@@ -63,6 +66,7 @@ impl Scenario {
             .chain(self.phase_warning(graph, simulation, queues))
             .chain(self.trimming_warnings(simulation))
             .chain(self.queue_kind_warnings(simulation, queues))
+            .chain(self.go_back_n_warnings(simulation))
             .chain(retransmission_warning(simulation))
             .chain(self.convergence_warning())
             .chain(self.shared_warnings(graph, flows))
@@ -207,6 +211,33 @@ impl Scenario {
             let mixed = Some(queue).filter(|_| has_marks);
             let mixed = mixed.and_then(|queue| self.mixed_warning(&transports, queue));
             lacks.chain(mixed).collect::<Vec<_>>()
+        })
+    }
+
+    /// Warns of go-back-N in traffic classes that are dropped while switches pause others.
+    fn go_back_n_warnings(&self, simulation: &Simulation<'_>) -> impl Iterator<Item = String> {
+        let ports = simulation.network.ports();
+        let drops: u64 = ports.iter().map(|port| port.counters.dropped_others()).sum();
+        let paused = self.switch.pause.as_ref().and_then(|pause| pause.classes.as_ref());
+        let both = self.transport.as_ref().zip(paused).filter(|_| drops > MANY_DROPS);
+        both.into_iter().flat_map(move |(main, paused)| {
+            let traffic = simulation.network.traffic();
+            let transports = self.transports_by_traffic_class(main, traffic, simulation.classes());
+            let numbers = traffic.numbers.iter().zip(transports);
+            let dropped = numbers.filter(|(number, _)| !paused.contains(number));
+            let warn = |(number, transports): (_, BTreeMap<String, &controllers::Config>)| {
+                let repeats = |(_, transport): &(_, &controllers::Config)| {
+                    let recovery = || transport.mechanism(&self.packet).reliability.recovery;
+                    !transport.has_own_stack() && recovery() == Recovery::GoBackN
+                };
+                let (field, _) = transports.into_iter().find(repeats)?;
+                Some(format!(
+                    "{field}: go-back-N sends all data again from a loss on, and traffic class {number} is \
+                     not in `switch.pause.classes`: {drops} packets were dropped; give \
+                     `reliability.recovery = \"rack\"`"
+                ))
+            };
+            dropped.filter_map(warn).collect::<Vec<_>>()
         })
     }
 

@@ -166,6 +166,26 @@ fn retransmissions_without_losses() {
 }
 
 #[test]
+fn go_back_n_in_a_class_that_is_dropped() {
+    let flow = |source: usize| {
+        let class = ["rdma", "tcp"][source % 2];
+        json!({ "source": source, "target": 0, "size": "2 MB", "class": class })
+    };
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 7, "rate": "100 Gbps" }, "time_limit": "3 ms",
+        "environment": "lossless_datacentre", "transport": "dcqcn", "transports": { "tcp": "cubic" },
+        "traffic_classes": { "rdma": 3, "tcp": 1 },
+        "switch": { "shared_buffer": "1 MB", "pause": { "classes": [3] } },
+        "workload": { "kind": "flows", "flows": (1..7).map(flow).collect::<Vec<_>>() },
+    });
+    let own = json!({ "kind": "cubic", "reliability": { "recovery": "go_back_n" } });
+    let own = with(&scenario, json!({ "transports": { "tcp": own } }));
+    let words =
+        "transports.tcp: go-back-N sends all data again from a loss on, and traffic class 1 is";
+    assert_warns(&own, words, json!({ "transports": { "tcp": "cubic" } }));
+}
+
+#[test]
 fn links_that_are_offered_more_than_they_carry() {
     let sizes = json!({ "kind": "fixed", "size": "100 KB" });
     let scenario = json!({

@@ -3,8 +3,9 @@
 //! Sources: headers of RoCEv2 (InfiniBand Architecture Specification, annex A17); go-back-N as in the NICs
 //! of [dcqcn15], which serve queue pairs in turn; [`switch_buffer`]; ECMP by hash-threshold (RFC 2992 §2);
 //! thresholds and rates that follow the link ([`scaling`]).
-//! Own choices: the timeouts, longer than the queueing delay of a full buffer at 10 Gb/s, and selective
-//! repeat for sprayed packets, since go-back-N takes overtaken packets for lost.
+//! Own choices: the timeouts, longer than the queueing delay of a full buffer at 10 Gb/s; selective repeat
+//! for sprayed packets, since go-back-N takes overtaken packets for lost; and Linux hosts as in
+//! `lossy_datacentre` for transports whose traffic classes are not paused.
 
 use serde_json::json;
 

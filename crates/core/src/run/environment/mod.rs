@@ -41,6 +41,8 @@ crate::choices! {
         LossyDatacentre = "lossy_datacentre",
         /// Data centre whose switches pause (PFC): RDMA NICs with go-back-N (selective repeat if packets
         /// are sprayed), open connections, packets of RoCEv2, a shared buffer, and ECMP hop by hop.
+        /// Transports whose traffic classes are all outside `switch.pause.classes` have the law and loss
+        /// recovery of `lossy_datacentre`.
         LosslessDatacentre = "lossless_datacentre",
     }
 }
@@ -75,7 +77,9 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     if let Some(shared) = scenario.get("reliability") {
         SharedReliability::read(shared).map_err(|problem| problem.within("reliability"))?;
         let reliability = json!({ "reliability": shared });
-        for_each_transport(scenario, |transport| add_defaults(endpoint(transport), &reliability));
+        for_each_transport(scenario, |_, transport| {
+            add_defaults(endpoint(transport), &reliability);
+        });
     }
     linux::apply(scenario)?;
     let designed = designed_queues(scenario)?;
@@ -94,18 +98,30 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         if given == Environment::Automatic { chosen(scenario, &extent) } else { given };
     scenario["environment"] = environment.show();
     let Some(mut defaults) = environment.defaults(&extent) else { return Ok(()) };
-    if Forwarding::read(&scenario["routing"]).is_ok_and(|routing| routing.sprays()) {
-        add_defaults(&mut defaults.spraying, &defaults.reliability);
-        defaults.reliability = std::mem::take(&mut defaults.spraying);
-    }
     leave_out_contradictions(&mut defaults.scenario, scenario);
     add_defaults(scenario, &defaults.scenario);
     let format = Format::read(&scenario["packet"]);
     let scale = format.map(|format| Scale::new(&extent, &format)).unwrap_or_default();
-    if environment != Environment::Internet {
-        scaling::raise_initial_rto(&mut defaults.reliability, &scale);
-    }
-    for_each_transport(scenario, |transport| add_to_transport(transport, &defaults, &scale));
+    let sprays = Forwarding::read(&scenario["routing"]).is_ok_and(|routing| routing.sprays());
+    let adapt = |defaults: &mut Defaults| {
+        if sprays {
+            add_defaults(&mut defaults.spraying, &defaults.reliability);
+            defaults.reliability = std::mem::take(&mut defaults.spraying);
+        }
+        if environment != Environment::Internet {
+            scaling::raise_initial_rto(&mut defaults.reliability, &scale);
+        }
+    };
+    adapt(&mut defaults);
+    let has_pauses = environment == Environment::LosslessDatacentre;
+    let dropped = if has_pauses { dropped_transports(scenario) } else { Vec::new() };
+    let mut of_dropped = lossy_datacentre::defaults(&extent);
+    adapt(&mut of_dropped);
+    for_each_transport(scenario, |class, transport| {
+        let is_dropped = dropped.iter().any(|dropped| dropped.as_deref() == class);
+        let defaults = if is_dropped { &of_dropped } else { &defaults };
+        add_to_transport(transport, defaults, &scale);
+    });
     add_to_router(scenario, &defaults, &scale);
     for field in ["queue", "host_queue"] {
         let Some(queue) = scenario.get_mut(field) else { continue };
@@ -235,21 +251,43 @@ fn kind(given: &Value) -> Option<&str> {
     given.as_str().or(given["kind"].as_str()).filter(|kind| *kind != "none")
 }
 
-/// Calls `change` for `transport` and for each of `transports`, as tables.
-fn for_each_transport(scenario: &mut Value, mut change: impl FnMut(&mut Value)) {
-    let mut visit = |transport: &mut Value| {
+/// Returns the transports of `transports`, by their class, and `transport`, without one, all of whose traffic
+/// classes are dropped while switches pause others. Those of `transport` are the ones that
+/// `traffic_classes` gives to classes without a transport of their own, or else 0.
+fn dropped_transports(scenario: &Value) -> Vec<Option<String>> {
+    let Some(paused) = scenario["switch"]["pause"]["classes"].as_array() else {
+        return Vec::new();
+    };
+    let own = |class: &String| scenario["transports"].get(class).is_some();
+    let others = scenario["traffic_classes"].as_object().into_iter().flatten();
+    let mut main = others.filter(|(class, _)| !own(class)).map(|(_, number)| number).peekable();
+    let zero = json!(0);
+    let is_main_dropped = match main.peek() {
+        Some(_) => main.all(|number| !paused.contains(number)),
+        None => !paused.contains(&zero),
+    };
+    let classes = scenario["transports"].as_object().into_iter().flat_map(Map::keys);
+    let number = |class: &str| scenario["traffic_classes"].get(class).unwrap_or(&zero);
+    let is_dropped = |class: &&String| !paused.contains(number(class));
+    let main = is_main_dropped.then_some(None);
+    main.into_iter().chain(classes.filter(is_dropped).cloned().map(Some)).collect()
+}
+
+/// Calls `change` for `transport` and for each of `transports`, as tables, with the class of the latter.
+fn for_each_transport(scenario: &mut Value, mut change: impl FnMut(Option<&str>, &mut Value)) {
+    let mut visit = |class: Option<&str>, transport: &mut Value| {
         // The reader reports unknown names; QUIC brings its own recovery.
         let is_known = |kind| kind != "quic" && controllers::Config::NAMES.contains(&kind);
         if kind(transport).is_some_and(is_known) {
             as_table(transport);
-            change(transport);
+            change(class, transport);
         }
     };
     if let Some(transport) = scenario.get_mut("transport") {
-        visit(transport);
+        visit(None, transport);
     }
     let by_class = scenario.get_mut("transports").and_then(Value::as_object_mut);
-    by_class.into_iter().flatten().for_each(|(_, transport)| visit(transport));
+    by_class.into_iter().flatten().for_each(|(class, transport)| visit(Some(class), transport));
 }
 
 /// Replaces the name of a component by a table with its `kind`.

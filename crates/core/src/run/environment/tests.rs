@@ -85,6 +85,45 @@ fn the_environment_follows_the_network_and_what_transports_need() {
 }
 
 #[test]
+fn transports_that_switches_drop_beside_paused_ones_recover_as_linux_hosts() {
+    let recoveries = |changes: Value| {
+        let mut scenario = json!({
+            "topology": "star", "environment": "lossless_datacentre", "transport": "cubic",
+            "transports": { "rdma": "dcqcn" }, "traffic_classes": { "rdma": 3, "tcp": 1 },
+            "switch": { "pause": { "classes": [3] } },
+            "workload": { "kind": "mixed", "parts": [
+                { "kind": "permutation", "class": "rdma" }, { "kind": "permutation", "class": "tcp" },
+            ] },
+        });
+        for (field, value) in changes.as_object().unwrap() {
+            scenario[field] = value.clone();
+        }
+        let scenario = Scenario::parse(&scenario.to_string()).unwrap().show();
+        let recovery = |transport: &Value| transport["reliability"]["recovery"].clone();
+        let by_class = scenario["transports"].as_object().unwrap().values().map(recovery);
+        std::iter::once(recovery(&scenario["transport"])).chain(by_class).collect::<Vec<_>>()
+    };
+    assert_eq!(recoveries(json!({})), ["rack", "go_back_n"]);
+    let exchanged = json!({ "transport": "dcqcn", "transports": { "tcp": "cubic" } });
+    assert_eq!(recoveries(exchanged), ["go_back_n", "rack"]);
+    // Classes without a number are in 0.
+    assert_eq!(recoveries(json!({ "traffic_classes": { "rdma": 3 } })), ["rack", "go_back_n"]);
+    let exchanged = json!({
+        "transport": "dcqcn", "transports": { "tcp": "cubic" }, "traffic_classes": { "tcp": 1 },
+        "switch": { "pause": { "classes": [0] } },
+    });
+    assert_eq!(recoveries(exchanged), ["go_back_n", "rack"]);
+    for paused in [json!({ "pause": { "classes": [1, 3] } }), json!({ "pause": {} }), json!({})] {
+        assert_eq!(recoveries(json!({ "switch": paused })), ["go_back_n", "go_back_n"]);
+    }
+    let own = json!({ "transport": { "kind": "cubic", "reliability": { "recovery": "reno" } } });
+    assert_eq!(recoveries(own), ["reno", "go_back_n"]);
+    let switch = json!({ "shared_buffer": "9 MB", "pause": { "classes": [3] } });
+    let internet = recoveries(json!({ "environment": "internet", "switch": switch }));
+    assert_eq!(internet, ["rack", "rack"]);
+}
+
+#[test]
 fn laws_are_those_of_todays_hosts() {
     let law = |environment: &str, kind: &str| {
         on_a_star(&json!(kind), &json!({ "environment": environment }))["transport"].clone()
