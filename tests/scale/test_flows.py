@@ -217,8 +217,8 @@ def test_routings_with_one_path_for_a_burst_are_answered(routing: str) -> None:
             "routing: under `flows` a flow has one path, and spray_random sprays its packets",
         ),
         (
-            {"routing": "entropy", "transport": "ndp"},
-            "routing: under `flows` a flow has one path, and entropy sprays its packets",
+            {"transport": "ndp"},
+            "and entropy sprays its packets; use the fidelity `sample`, or give a routing with one",
         ),
         (
             {"routing": {"kind": "shortest_queue", "samples": 2}},

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+import sojourn
 from conftest import COMPARED
 from sojourn.compare import comparison, tables
 from sojourn.scenario import encoding
-from sojourn.show.environment import in_force_lines
+from sojourn.show.environment import environment_line, in_force_lines
 
 
 def notes(variations: dict[str, Any], **changes: Any) -> list[str]:
@@ -71,3 +72,11 @@ def test_hosts_in_force_have_the_acks_of_their_transport(transport: Any, acks: l
     complete = encoding.check({**ON_A_STAR, "transport": transport})
     *_, hosts = in_force_lines(complete, encoding.queues(complete))
     assert hosts.split("; ")[1:] == acks
+
+
+def test_a_routing_that_sprays_is_part_of_the_environment() -> None:
+    changes = {"topology": "leaf_spine", "time_limit": "1 us"}
+    for transport, routing in (("ndp", "entropy"), ("uet", "entropy"), ("dctcp", None)):
+        line = environment_line(sojourn.run(COMPARED | changes | {"transport": transport}))
+        assert line.endswith(f", routing {routing}") == bool(routing), line
+        assert ("routing" in line) == bool(routing)

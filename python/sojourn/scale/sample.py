@@ -170,7 +170,7 @@ def check_flows(scenario: Mapping[str, Any]) -> None:
     if sprays(routing := complete["routing"]):
         raise ScenarioError(
             f"routing: under `{FLOWS}` a flow has one path, and {kind_of(routing)} sprays its "
-            f"packets; use the fidelity `{SAMPLE}`"
+            f"packets; use the fidelity `{SAMPLE}`, or give a routing with one path, such as `ecmp`"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from sojourn.base.units import format_bit_rate
 from sojourn.runs.results import Result, Run
 from sojourn.scenario.overrides import SCHEME
+from sojourn.scenario.reading import kind_of
 
 LAW = "transport"
 """Field of the control law; its table `reliability` belongs to the environment."""
@@ -26,6 +27,9 @@ REASONS = {
 
 OF_ENVIRONMENT = ("packet.", "host.", "switch.", "reliability.", "queue.", "routing")
 """Beginnings of the fields that an environment sets."""
+
+ONE_PATH = ("flow_hash", "ecmp")
+"""Routings that the line on the environment leaves out."""
 
 ACKS_AT_END = ("expresspass", "homa", "phost")
 """Transports whose receivers acknowledge a flow when they have all of its data."""
@@ -46,6 +50,8 @@ def environment_line(result: Result, *, is_automatic: bool = False) -> str:
         parts += _recovery(reliability)
     if queues := result.summary.get("queues"):
         parts += [_queue(queues[0]["switch"]), *_switch(scenario["switch"])]
+    if (routing := kind_of(scenario["routing"])) not in ONE_PATH:
+        parts.append(f"routing {routing}")
     reason = REASONS.get(scenario["environment"], "") if is_automatic else ""
     return f"environment: {scenario['environment']}{reason}: {', '.join(parts)}"
 

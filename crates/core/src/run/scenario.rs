@@ -145,7 +145,8 @@ crate::parameters! {
         /// Hosts' measurement of round-trip times.
         pub host: host_clock::Config = defaults();
         /// Choice among equal-cost paths: by hosts, for each flow or packet, or by load balancers of
-        /// switches.
+        /// switches. Environments but `paper` choose `entropy` if all transports were designed for packet
+        /// spraying (NDP, UET).
         pub routing: Forwarding = Forwarding::FromHost(Routing::FlowHash);
         /// Choice of the entropy value of each packet by its sending host, with `routing = "entropy"`; by
         /// default `mixed`.

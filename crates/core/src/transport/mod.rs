@@ -92,6 +92,12 @@ pub trait Transport {
         false
     }
 
+    /// Returns true if the transport was designed for packet spraying, with a loss recovery that does not
+    /// take overtaken packets for lost.
+    fn needs_spraying(&self) -> bool {
+        false
+    }
+
     /// Returns the fields of [`Reliability`] that belong to the control law, so that no environment changes
     /// them.
     fn own_reliability(&self) -> &'static [&'static str] {

@@ -20,6 +20,7 @@ use crate::base::units::{Duration, Rate};
 use crate::model::graph::LinkTrace;
 use crate::model::packet::Format;
 use crate::network::forwarding::Forwarding;
+use crate::network::routes::Routing;
 use crate::queueing::disciplines;
 use crate::topology::{self, Extent};
 use crate::transport::{Recovery, Reliability, controllers};
@@ -99,6 +100,9 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     scenario["environment"] = environment.show();
     let Some(mut defaults) = environment.defaults(&extent) else { return Ok(()) };
     leave_out_contradictions(&mut defaults.scenario, scenario);
+    if extent.has_switches && needs_spraying(scenario) {
+        defaults.scenario["routing"] = Routing::Entropy.show();
+    }
     add_defaults(scenario, &defaults.scenario);
     let format = Format::read(&scenario["packet"]);
     let scale = format.map(|format| Scale::new(&extent, &format)).unwrap_or_default();
@@ -219,6 +223,11 @@ fn leave_out_contradictions(defaults: &mut Value, scenario: &Value) {
     if transports(scenario).any(|transport| kind(transport) == Some("quic")) {
         remove("host", &["stamps"]);
     }
+}
+
+/// Returns true if all transports were designed for packet spraying.
+fn needs_spraying(scenario: &Value) -> bool {
+    transports(scenario).all(|given| law(given).is_some_and(|law| law.needs_spraying()))
 }
 
 /// Returns the environment of a scenario that leaves the choice to the network: its RTT separates the

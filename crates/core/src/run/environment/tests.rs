@@ -228,6 +228,30 @@ fn switches_of_data_centres_hash_hop_by_hop() {
     assert_eq!(routing("leaf_spine", "paper", &json!({})), "flow_hash");
 }
 
+#[test]
+fn packets_are_sprayed_if_all_transports_were_designed_for_that() {
+    let routing = |topology: &str, transport: &str, changes: &Value| {
+        complete(&json!(topology), &json!(transport), changes)["routing"].clone()
+    };
+    for environment in NAMED {
+        let changes = json!({ "environment": environment });
+        for kind in controllers::Config::built_in() {
+            let is_sprayed = routing("leaf_spine", kind, &changes) == "entropy";
+            assert_eq!(is_sprayed, ["ndp", "uet"].contains(&kind), "{kind} in {environment}");
+        }
+        assert_eq!(routing("link", "ndp", &changes), "flow_hash");
+        let beside = |other: &str| {
+            let mut changes = changes.clone();
+            add_defaults(&mut changes, &json!({ "transports": { "flows": other } }));
+            routing("leaf_spine", "ndp", &changes) == "entropy"
+        };
+        assert!(beside("uet") && !beside("dctcp"), "{environment}");
+        let given = json!({ "environment": environment, "routing": "ecmp" });
+        assert_eq!(routing("leaf_spine", "uet", &given), "ecmp");
+    }
+    assert_eq!(routing("leaf_spine", "ndp", &json!({ "environment": "paper" })), "flow_hash");
+}
+
 /// Returns the queues at switches and at hosts of a transport on a star.
 fn queues(transport: &str, changes: &Value) -> [Value; 2] {
     let scenario = Scenario::parse(&on_a_star(&json!(transport), changes).to_string()).unwrap();

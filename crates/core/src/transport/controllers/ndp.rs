@@ -70,6 +70,10 @@ impl Transport for Config {
         true
     }
 
+    fn needs_spraying(&self) -> bool {
+        true
+    }
+
     fn queue(&self) -> disciplines::Config {
         disciplines::Config::composite(composite::Config { returns_headers: true, ..defaults() })
     }

@@ -144,6 +144,10 @@ impl Transport for Config {
         true
     }
 
+    fn needs_spraying(&self) -> bool {
+        true
+    }
+
     /// UEC 1.0 §3.6.17: trimming above a BDP, or drops above 2 to 5 BDP (htsim: 5), and marks between 0.2 and
     /// 0.8 BDP.
     fn queue(&self) -> disciplines::Config {
