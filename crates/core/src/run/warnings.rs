@@ -35,6 +35,10 @@ const MANY_FLOWS: f64 = 64.0;
 /// Number of drops above which go-back-N is worth a warning.
 const MANY_DROPS: u64 = 100;
 
+/// Telemetry headers of [hpcc19]'s simulator: that of 5 hops, and a digest (PINT).
+const TELEMETRY_HEADER: Bytes = Bytes(42);
+const DIGEST_HEADER: Bytes = Bytes(2);
+
 /// Ratio of rates from which on parameters designed for one do not suit the other.
 const FAR: u64 = 4;
 
@@ -57,6 +61,7 @@ impl Scenario {
         router
             .into_iter()
             .chain(self.transport_warnings(extent))
+            .chain(self.telemetry_warning(extent))
             .chain(self.rate_warning(graph, queues))
             .chain(self.workload_warnings())
             .chain(self.shared_port_warning(graph))
@@ -335,6 +340,29 @@ impl Scenario {
             let lines = warnings.unwrap_or_default().into_iter();
             lines.map(move |line| format!("{field}: {line}"))
         })
+    }
+
+    /// Warns of telemetry in packets that have the environment's headers, which do not contain any.
+    fn telemetry_warning(&self, extent: Option<Extent>) -> Option<String> {
+        let format = self.environment.format(&extent?);
+        let has_default = format.header == self.packet.header;
+        let collects = |transport: &controllers::Config| {
+            !transport.has_own_stack()
+                && transport.mechanism(&self.packet).signalling.collects_telemetry()
+        };
+        let mut transports = self.all_transports().filter(|_| has_default);
+        let (field, transport) = transports.find(|(_, transport)| collects(transport))?;
+        let (contents, size) = match transport.digest(Duration::ZERO) {
+            Some(_) => ("a digest", DIGEST_HEADER),
+            None => ("telemetry of 5 hops", TELEMETRY_HEADER),
+        };
+        Some(format!(
+            "{field}: headers of packets do not contain the telemetry of `{}`; for {contents} ([hpcc19]: \
+             {size}) give `packet.header = \"{}\"` and `packet.ack = \"{}\"`, for all schemes alike",
+            transport.name(),
+            format.header + size,
+            format.ack + size
+        ))
     }
 
     /// Warns of hosts with several links under a transport that serves a host as if it had one.

@@ -166,6 +166,31 @@ fn retransmissions_without_losses() {
 }
 
 #[test]
+fn telemetry_that_headers_do_not_contain() {
+    let flow = json!({ "source": 0, "target": 1, "size": "10 KB" });
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 2 }, "transport": "hpcc", "time_limit": "1 ms",
+        "environment": "lossless_datacentre", "workload": { "kind": "flows", "flows": [flow] },
+    });
+    let words = "headers of packets do not contain the telemetry of `hpcc`; for telemetry of 5 hops \
+                 ([hpcc19]: 42 B) give `packet.header = \"104 B\"` and `packet.ack = \"108 B\"`";
+    assert_warns(&scenario, words, json!({ "packet": { "header": "104 B", "ack": "108 B" } }));
+    let words = "do not contain the telemetry of";
+    for remedy in [
+        json!({ "packet": { "header": "104 B" } }),
+        json!({ "transport": "theta_powertcp" }),
+        json!({ "transport": "dcqcn" }),
+    ] {
+        assert_warns(&scenario, words, remedy);
+    }
+    let remedy = json!({ "packet": { "header": "64 B", "ack": "68 B" } });
+    let digest = with(&scenario, json!({ "transport": { "kind": "hpcc", "pint": {} } }));
+    assert_warns(&digest, "for a digest ([hpcc19]: 2 B) give `packet.header = \"64 B\"`", remedy);
+    let paper = with(&scenario, json!({ "environment": "paper", "transport": "powertcp" }));
+    assert_warns(&paper, words, json!({ "packet": { "header": "82 B" } }));
+}
+
+#[test]
 fn go_back_n_in_a_class_that_is_dropped() {
     let flow = |source: usize| {
         let class = ["rdma", "tcp"][source % 2];

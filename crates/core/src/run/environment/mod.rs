@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::scaling::Scale;
 use crate::base::schema::json_schema::Definitions;
-use crate::base::schema::{Parameter, Problem, table};
+use crate::base::schema::{Parameter, Problem, defaults, table};
 use crate::base::units::{Duration, Rate};
 use crate::model::graph::LinkTrace;
 use crate::model::packet::Format;
@@ -418,6 +418,12 @@ impl Environment {
             Self::LossyDatacentre => Some(lossy_datacentre::defaults(extent)),
             Self::LosslessDatacentre => Some(lossless_datacentre::defaults(extent)),
         }
+    }
+
+    /// Returns the sizes of packets on a network of this extent.
+    pub(super) fn format(self, extent: &Extent) -> Format {
+        let given = self.defaults(extent).map(|defaults| defaults.scenario["packet"].clone());
+        given.and_then(|given| Format::read(&given).ok()).unwrap_or_else(defaults)
     }
 
     /// Returns the queues at switches and at hosts that a transport was designed for, with the environment's

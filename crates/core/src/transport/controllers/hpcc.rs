@@ -15,7 +15,8 @@ use crate::transport::blocks::telemetry::{self, Interval, Reaction, ReferenceRat
 
 crate::parameters! {
     /// HPCC: rate and window by the utilisation of the path's fullest link, which switches report in the
-    /// packets ([hpcc19]).
+    /// packets ([hpcc19]). Telemetry adds no bytes: include its size in `packet.header` and `packet.ack`
+    /// ([hpcc19]: 42 B for 5 hops).
     pub struct Config {
         /// eta, the target utilisation ([hpcc19]: 0.95; its public curves: 0.99).
         pub eta: f64 = 0.95, where positive_fraction;
@@ -32,7 +33,8 @@ crate::parameters! {
         /// ACKs that change the rate.
         pub reaction: Reaction = Reaction::Combined;
         /// One number of the fullest link's average utilisation instead of telemetry of all hops (PINT); none
-        /// for telemetry. Packets are then smaller (authors' simulator: 40 B of headers less).
+        /// for telemetry. Its size is part of `packet.header` and `packet.ack`, too (authors' simulator: 2 B
+        /// instead of 42 B).
         pub pint: Option<Pint> = None;
         /// If true, counters have the units of the authors' simulator: 1 ns, and 128 B and 80 B at 25 Gb/s,
         /// in proportion to the line rate; otherwise they are exact.

@@ -19,7 +19,8 @@ const TARGET: f64 = 0.95;
 
 crate::parameters! {
     /// PowerTCP: rate and window by the product of the arrival rate and of the bytes in flight at the path's
-    /// fullest link, which switches report in the packets ([powertcp22]).
+    /// fullest link, which switches report in the packets ([powertcp22]). Telemetry adds no bytes:
+    /// include its size in `packet.header` and `packet.ack` ([hpcc19]: 42 B for 5 hops).
     pub struct Config {
         /// gamma, the weight of a new window in its moving average ([powertcp22]: 0.9).
         pub gamma: f64 = 0.9, where positive_fraction;
