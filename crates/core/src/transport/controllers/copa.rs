@@ -56,7 +56,7 @@ impl Transport for Config {
             filters: DelayFilters::default(),
             delays: None,
             inverse_delta: 1.0 / self.delta,
-            round_end: 0,
+            round_start: path.start,
             has_loss: false,
         })
     }
@@ -91,8 +91,8 @@ struct Copa {
     delays: Option<Delays>,
     /// 1 / delta.
     inverse_delta: f64,
-    /// The round ends when this segment, the first one sent in it, is acknowledged.
-    round_end: u32,
+    /// The round ends after the smoothed RTT.
+    round_start: Time,
     /// True if there was a loss in this round.
     has_loss: bool,
 }
@@ -231,8 +231,10 @@ impl Controller for Copa {
     fn on_ack(&mut self, ack: &Ack) {
         let delays = self.filters.sample(ack.now, ack.rtt, self.config.min_rtt_window);
         self.delays = Some(delays);
-        if ack.cumulative > self.round_end {
-            self.round_end = ack.next;
+        // mvfst (`checkAndUpdateDirection`): a round is a time. The cumulative acknowledgement stands still
+        // while losses are repaired.
+        if self.filters.srtt.is_some_and(|srtt| ack.now.since(self.round_start) >= srtt) {
+            self.round_start = ack.now;
             self.end_round(&delays);
         }
         self.step(ack, &delays);
@@ -288,11 +290,13 @@ mod tests {
         controller: Box<dyn Controller>,
         now: Time,
         acknowledged: u32,
+        /// If true, the first packet is lost, and only SACKs acknowledge others.
+        is_missing_one: bool,
     }
 
     fn copa(config: &Value) -> Flow {
         let controller = Config::read(config).unwrap().controller(&path());
-        Flow { controller, now: Time::ZERO, acknowledged: 0 }
+        Flow { controller, now: Time::ZERO, acknowledged: 0, is_missing_one: false }
     }
 
     impl Flow {
@@ -314,7 +318,8 @@ mod tests {
                 self.now = self.now + rtt / u64::from(packets);
                 self.acknowledged += 1;
                 let next = self.acknowledged - 1 + self.window() as u32;
-                self.controller.on_ack(&Ack { now: self.now, rtt, ..ack(self.acknowledged, next) });
+                let cumulative = if self.is_missing_one { 0 } else { self.acknowledged };
+                self.controller.on_ack(&Ack { now: self.now, rtt, ..ack(cumulative, next) });
             }
             self.window()
         }
@@ -373,6 +378,16 @@ mod tests {
         // The first step upwards has velocity 1.
         flow.round(100);
         assert_near(flow.gauge("velocity"), 1.0, 0.0);
+    }
+
+    #[test]
+    fn rounds_end_while_the_cumulative_acknowledgement_stands_still() {
+        let mut flow = copa(&json!({ "initial_window": 1000, "competitive": false }));
+        flow.round(100);
+        flow.round(200);
+        flow.is_missing_one = true;
+        (0..6).for_each(|_| _ = flow.round(200));
+        assert!(flow.gauge("velocity") >= 8.0, "{}", flow.gauge("velocity"));
     }
 
     #[test]
