@@ -122,14 +122,22 @@ fn v1_several_flows_keep_one_bdp_in_the_queue() {
 
 #[test]
 fn v1_is_not_slowed_down_by_losses() {
-    // [bbr16] claims this up to the loss rate of the probing gain, 20 %. TCP would have 7 %, by the
-    // square-root law. With Linux's loss recovery, as in the measurement: a timeout for each lost
-    // retransmission would stop the flow for long.
+    // [bbr16] measures the goodput that the losses leave, up to a loss of 5 %. It falls as the loss nears that
+    // of the probing gain, 20 %; here it is 5 % less at a loss of 5 %. TCP would have 7 %, by the square-root
+    // law. With Linux's loss recovery, as in the measurement: a timeout for each lost retransmission would
+    // stop the flow for long.
     let bbr = json!({ "kind": "bbr", "reliability": { "recovery": "rack" } });
-    let lossy = with(&path(&bbr, &[0.0], 9), json!({ "topology": { "loss": 0.02 } }));
-    let results = run(&lossy);
-    assert_near(share(&results, 0, 2.0, 8.0), 0.98 * 0.99, 0.03, "goodput at a loss of 2 %");
-    let tcp = run(&with(&lossy, json!({ "transport": "tcp" })));
+    let at = |loss: f64| with(&path(&bbr, &[0.0], 9), json!({ "topology": { "loss": loss } }));
+    for (loss, tolerance) in [(0.02, 0.03), (0.05, 0.10)] {
+        let goodput = share(&run(&at(loss)), 0, 2.0, 8.0);
+        assert_near(
+            goodput,
+            (1.0 - loss) * 0.99,
+            tolerance,
+            &format!("goodput at a loss of {loss}"),
+        );
+    }
+    let tcp = run(&with(&at(0.02), json!({ "transport": "tcp" })));
     assert!(share(&tcp, 0, 2.0, 8.0) < 0.1);
 }
 

@@ -12,7 +12,10 @@ enum CaState {
     /// No recovery.
     Open,
     /// Fast recovery.
-    Recovery,
+    Recovery {
+        /// True until packet conservation has cut the window.
+        is_new: bool,
+    },
     /// Recovery after a timeout, until this segment is acknowledged; none before the first ACK.
     Loss(Option<u32>),
 }
@@ -99,9 +102,17 @@ impl BbrWindow {
         self.cwnd = (self.cwnd - f64::from(ack.lost) * self.packet).max(self.packet);
     }
 
-    /// Packet conservation: sends one packet for each packet delivered.
+    /// Packet conservation: sends at least one packet for each packet delivered. Only the first ACK of recovery
+    /// cuts the window to that: later the pacing rate, not the window, may limit the data in flight (Linux,
+    /// `bbr_set_cwnd_to_recover_or_restore`).
     pub fn conserve_packets(&mut self, ack: &Ack) {
-        self.cwnd = ((ack.in_flight.0 + ack.bytes.0) as f64).max(self.packet);
+        let conserved = ((ack.in_flight.0 + ack.bytes.0) as f64).max(self.packet);
+        if self.ca_state == (CaState::Recovery { is_new: true }) {
+            self.ca_state = CaState::Recovery { is_new: false };
+            self.cwnd = conserved;
+        } else {
+            self.cwnd = self.cwnd.max(conserved);
+        }
     }
 
     /// Saves the window before recovery or `ProbeRTT` (`BBRSaveCwnd` of [bbr26]).
@@ -120,7 +131,7 @@ impl BbrWindow {
         match loss.signal {
             CongestionSignal::DetectedLoss if self.ca_state == CaState::Open => {
                 self.save_cwnd(is_probing_rtt);
-                self.ca_state = CaState::Recovery;
+                self.ca_state = CaState::Recovery { is_new: true };
             }
             CongestionSignal::Timeout => {
                 self.save_cwnd(is_probing_rtt);
@@ -143,7 +154,7 @@ impl BbrWindow {
     pub fn on_ack(&mut self, ack: &Ack) {
         let is_over = match self.ca_state {
             CaState::Open => false,
-            CaState::Recovery => !ack.is_recovering,
+            CaState::Recovery { .. } => !ack.is_recovering,
             CaState::Loss(until) => ack.cumulative >= until.unwrap_or(ack.next),
         };
         if is_over {
@@ -156,7 +167,7 @@ impl BbrWindow {
 
     /// True in fast recovery.
     pub fn is_in_recovery(&self) -> bool {
-        self.ca_state == CaState::Recovery
+        matches!(self.ca_state, CaState::Recovery { .. })
     }
 
     /// Minimum window, in bytes of payload.
@@ -285,6 +296,11 @@ mod tests {
         assert_window(&window, 7.0);
         window.subtract_losses(&Ack { lost: 2, ..recovering });
         assert_window(&window, 5.0);
+        // Six packets in flight and one delivered raise it again. If pacing left three in flight, it stays.
+        window.conserve_packets(&recovering);
+        assert_window(&window, 7.0);
+        window.conserve_packets(&Ack { in_flight: Bytes(960 * 3), ..recovering });
+        assert_window(&window, 7.0);
         window.on_ack(&ack(10, 12));
         assert_window(&window, 10.0);
         assert!(!window.is_in_recovery());
