@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Defaults, add_defaults, linux};
+use super::{Defaults, add_defaults, linux, scaling};
 use crate::topology::Extent;
 
 /// Least capacity of a queue, in bytes: ten packets.
@@ -33,7 +33,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         spraying: json!({ "duplicate_acks": "none" }),
         law: |kind, _| law(kind),
         router: |_, _| json!({}),
-        queue: |_, _| json!({}),
+        queue: scaling::packet_size,
         capacity: Some(format!("{} B", product.max(LEAST_CAPACITY)).into()),
     }
 }

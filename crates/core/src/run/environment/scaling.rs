@@ -26,6 +26,15 @@ pub(super) fn queue(discipline: &str, scale: &Scale) -> Value {
         "pfabric" => json!({ "capacity": "2 BDP" }),
         // 250 packets of any size: many requests of 84 B would not fit.
         "credit_shaper" => json!({ "capacity": "none" }),
+        _ => packet_size(discipline, scale),
+    }
+}
+
+/// Returns the packet size of a queue discipline that counts packets, for which a target delay is a number of
+/// packets: otherwise full packets, not of this size, would wait for longer.
+pub(super) fn packet_size(discipline: &str, scale: &Scale) -> Value {
+    match discipline {
+        "red" if scale.packet > Bytes::ZERO => json!({ "mean_packet": scale.packet.show() }),
         _ => json!({}),
     }
 }

@@ -308,6 +308,20 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
 }
 
 #[test]
+fn red_counts_full_packets_except_in_paper() {
+    let mean = |environment: &str, queue: Value| {
+        let changes = json!({ "environment": environment, "queue": queue });
+        queues("tcp", &changes)[0]["mean_packet"].clone()
+    };
+    for (environment, full) in NAMED.into_iter().zip(["1.5 KB", "1.5 KB", "1.086 KB"]) {
+        assert_eq!(mean(environment, json!("red")), full, "{environment}");
+        let given = json!({ "kind": "red", "mean_packet": "500 B" });
+        assert_eq!(mean(environment, given), "500 B", "{environment}");
+    }
+    assert_eq!(mean("paper", json!("red")), "1 KB");
+}
+
+#[test]
 fn routers_of_data_centres_start_with_the_base_rtt() {
     let router = |transport: &str, changes: Value| {
         let mut changes = changes;
