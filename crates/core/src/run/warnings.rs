@@ -184,7 +184,7 @@ impl Scenario {
         })
     }
 
-    /// Warns of queues that lack what their transports were designed for, and of mixtures of transports.
+    /// Warns of queues that lack what their transports were designed for or use, and of mixtures of transports.
     fn queue_kind_warnings(
         &self,
         simulation: &Simulation<'_>,
@@ -197,17 +197,23 @@ impl Scenario {
             self.transports_by_traffic_class(main, traffic, simulation.classes())
         });
         let both = transports.into_iter().flatten().zip(queues);
-        both.flat_map(move |(transports, [queue, _])| {
+        both.flat_map(move |(transports, [queue, host])| {
+            let marks_none = !queue.marks() && !host.marks();
             let lacks = transports.iter().filter_map(|(field, transport)| {
-                let designed = transport.queue();
+                let (name, designed) = (transport.name(), transport.queue());
                 let lack = if designed.limits_credits() && !queue.limits_credits() {
                     "limit the rate of credits"
                 } else if designed.marks() && !queue.marks() {
                     "mark packets"
+                } else if marks_none && transport.mechanism(&self.packet).ecn_capable {
+                    return Some(format!(
+                        "{field}: `{name}` uses ECN, but these queues do not mark packets; give a queue that \
+                         marks (`red`, `fq_codel`, or `codel` with `law = {{ ecn = true }}`)"
+                    ));
                 } else {
                     return None;
                 };
-                let (name, designed) = (transport.name(), designed.name());
+                let designed = designed.name();
                 Some(format!(
                     "{field}: `{name}` was designed for queues that {lack}, and these do not; give such a \
                      queue (`{designed}`)"

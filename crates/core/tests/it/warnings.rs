@@ -396,3 +396,20 @@ fn queues_that_lack_what_a_transport_was_designed_for() {
         "transports.other: `expresspass` was designed for queues that limit the rate of credits";
     assert_warns(&beside_dctcp("expresspass"), words, json!({ "queue": "credit_shaper" }));
 }
+
+#[test]
+fn queues_that_do_not_mark_packets_of_transports_with_ecn() {
+    let ecn = |kind: &str| json!({ "kind": kind, "ecn": true });
+    let scenario = |queue: Value| {
+        json!({
+            "topology": { "kind": "link", "rate": "20 Mbps", "delay": "5 ms" },
+            "transport": ecn("cubic"), "queue": queue, "time_limit": "1 s",
+            "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "1 KB" }] },
+        })
+    };
+    let words = "transport: `cubic` uses ECN, but these queues do not mark packets;";
+    let marking = json!({ "queue": { "kind": "codel", "law": { "ecn": true } } });
+    assert_warns(&scenario(json!("codel")), words, marking);
+    assert_warns(&scenario(json!("drop_tail")), words, json!({ "transport": "cubic" }));
+    assert_warns(&scenario(json!("drop_tail")), words, json!({ "queue": { "kind": "red" } }));
+}
