@@ -126,19 +126,5 @@ def warm_up_warnings(results: Iterable[Result]) -> list[str]:
 
 def scenario_warnings(results: Iterable[Result]) -> list[str]:
     """Return the warnings about the scenarios of runs, each once."""
-    lines = [
-        line
-        for result in results
-        for line in (*result.summary.get("warnings", []), *_missing_recordings(result))
-    ]
+    lines = [line for result in results for line in result.summary.get("warnings", [])]
     return [f"warning: {line}" for line in dict.fromkeys(lines)]
-
-
-def _missing_recordings(result: Result) -> list[str]:
-    """Return a warning for the flows in `record.flows` that the run does not have."""
-    record = result.summary["scenario"].get("record")
-    if not isinstance(record, Mapping) or not isinstance(result.summary.get("record"), Mapping):
-        return []
-    recorded = {entry["flow"] for entry in result.summary["record"]["flows"]}
-    missing = [str(flow) for flow in record.get("flows", ()) if flow not in recorded]
-    return [f"record.flows: no such flow: {', '.join(missing)}"] if missing else []

@@ -57,6 +57,16 @@ impl Samples {
         }) as u32
     }
 
+    /// Returns true if the delivered bytes of a flow were sampled.
+    pub fn has_flow(&self, flow: u64) -> bool {
+        self.probes.contains(&Self::delivered(flow))
+    }
+
+    /// Returns the name of the probe of a flow's delivered bytes.
+    pub fn delivered(flow: u64) -> String {
+        format!("delivered_bytes flow {flow}")
+    }
+
     /// Sorts the probes by name and the rows by time and probe, so that the order does not depend
     /// on the number of partitions.
     fn sort(&mut self) {

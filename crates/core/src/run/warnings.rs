@@ -13,6 +13,7 @@ use crate::network::port::Port;
 use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
+use crate::record::Recorder;
 use crate::run::scenario::{DEFAULT_CONVERGENCE, Scenario};
 use crate::simulation::Simulation;
 use crate::traffic::demand::{Demand, DemandPairs};
@@ -74,6 +75,7 @@ impl Scenario {
             .chain(self.go_back_n_warnings(simulation))
             .chain(retransmission_warning(simulation))
             .chain(self.convergence_warning())
+            .chain(self.empty_recording_warnings(&simulation.recorder, flows))
             .chain(self.shared_warnings(graph, flows))
             .chain(pauses)
             .chain(losses)
@@ -143,28 +145,55 @@ impl Scenario {
         simulation: &Simulation<'_>,
         queues: &[[disciplines::Config; 2]],
     ) -> Option<String> {
-        let estimate = self.workload.estimate(&self.workload_context(graph)).ok()?;
-        let are_few = (2.0..=MANY_FLOWS).contains(&estimate.concurrent);
         let is_drop_tail = |[switch, _]: &[disciplines::Config; 2]| {
             matches!(switch, disciplines::Config::drop_tail(_))
         };
-        if !are_few
-            || estimate.long_lived_end.is_none()
-            || self.host.jitter > Duration::ZERO
-            || !queues.iter().any(is_drop_tail)
-        {
+        let may_jitter = self.host.jitter == Duration::ZERO && self.switch.pause.is_none();
+        if !may_jitter || !queues.iter().any(is_drop_tail) {
             return None;
         }
         let mut ports = graph.links.iter().zip(simulation.network.ports());
         let drops =
             |(link, port): &(&Link, &Port)| port.counters.dropped > 0 && !graph.is_from_host(link);
         let (link, _) = ports.find(drops)?;
+        let estimate = self.workload.estimate(&self.workload_context(graph)).ok()?;
+        let are_few = (2.0..=MANY_FLOWS).contains(&estimate.concurrent);
         let packet_time = link.rate.transmit(self.packet.full());
-        Some(format!(
-            "a few long-lived flows fill a drop-tail queue: their shares depend on the exact times of their \
-             packets (phase effects); give `host.jitter = \"{packet_time}\"`, the time of a packet on this \
-             link"
-        ))
+        (are_few && estimate.long_lived_end.is_some()).then(|| {
+            format!(
+                "a few long-lived flows fill a drop-tail queue: their shares depend on the exact times of \
+                 their packets (phase effects); give `host.jitter = \"{packet_time}\"`, the time of a packet \
+                 on this link"
+            )
+        })
+    }
+
+    /// Warns of flows to sample and to record that are not in the results, when `started` flows have started.
+    fn empty_recording_warnings(
+        &self,
+        recorder: &Recorder,
+        started: u64,
+    ) -> impl Iterator<Item = String> {
+        let is_sampled = |flow: &u64| recorder.samples.has_flow(*flow);
+        let is_recorded = |flow: &u64| {
+            let mut recorded = recorder.record.iter().flat_map(|record| &record.flows);
+            recorded.any(|kept| kept.flow == *flow)
+        };
+        let lacking = |field: &str, done: &str, flows: &[u64], has: &dyn Fn(&u64) -> bool| {
+            let lacking: Vec<_> =
+                flows.iter().filter(|flow| !has(flow)).map(u64::to_string).collect();
+            let lacking = (!lacking.is_empty()).then(|| lacking.join(", "))?;
+            Some(format!("{field}: not {done}: flow {lacking}; flows started: {started}"))
+        };
+        let samples = self
+            .samples
+            .as_ref()
+            .and_then(|samples| lacking("samples.flows", "sampled", &samples.flows, &is_sampled));
+        let record = self
+            .record
+            .as_ref()
+            .and_then(|record| lacking("record.flows", "recorded", &record.flows, &is_recorded));
+        samples.into_iter().chain(record)
     }
 
     /// Warns of transports that rely on trimming if queues drop packets and trim none.

@@ -5,7 +5,7 @@ use super::flows::ends::SenderEnd;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::graph::LinkId;
 use crate::model::packet::{FlowNumber, Packet};
-use crate::record::Recorder;
+use crate::record::{Recorder, Samples};
 
 impl Simulation<'_> {
     /// Returns the end of the present bin of the counters of links, if these are recorded.
@@ -48,7 +48,7 @@ impl Simulation<'_> {
             let slot = number.and_then(|number| network.slot(number));
             let Some(slot) = slot.map(|slot| slot as usize) else { continue };
             if let Some(receiver_end) = &flows.receivers[slot] {
-                let delivered = samples.probe(format!("delivered_bytes flow {id}"));
+                let delivered = samples.probe(Samples::delivered(*id));
                 samples.push(now, delivered, receiver_end.delivered as f64);
             }
             let gauges = flows.senders[slot].as_ref().map(SenderEnd::gauges);

@@ -413,3 +413,17 @@ fn queues_that_do_not_mark_packets_of_transports_with_ecn() {
     assert_warns(&scenario(json!("drop_tail")), words, json!({ "transport": "cubic" }));
     assert_warns(&scenario(json!("drop_tail")), words, json!({ "queue": { "kind": "red" } }));
 }
+
+#[test]
+fn flows_to_sample_and_to_record_that_a_run_lacks() {
+    let scenario = json!({
+        "topology": "star", "transport": "dctcp", "time_limit": "1 s", "account": true,
+        "samples": { "interval": "1 us", "flows": [0, 1000, 2000] },
+        "record": { "flows": [0, 1000] },
+        "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "100 KB" }] },
+    });
+    let words = "samples.flows: not sampled: flow 1000, 2000; flows started: 1";
+    assert_warns(&scenario, words, json!({ "samples": { "flows": [0] } }));
+    let words = "record.flows: not recorded: flow 1000; flows started: 1";
+    assert_warns(&scenario, words, json!({ "record": { "flows": [0] } }));
+}
