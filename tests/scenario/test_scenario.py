@@ -108,6 +108,13 @@ def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
     assert dropped(base, gain)[0].endswith("for dcqcn: min_window")
     assert dropped(base, gain | {"transport.min_window": [1]}) == []
     assert dropped(base, {"transport": [{"kind": "tcp", "gain": 1, "min_window": 1}]}) == []
+    # Parameters in tables.
+    base = SCENARIO | {"transport": {"kind": "tcp", "window": {"initial": 2, "max": 9}}}
+    kinds = {"transport": ["cubic"]}
+    assert dropped(base, kinds)[0].endswith("for cubic: window.initial, window.max")
+    assert dropped(base, kinds | {"window.initial": [2]})[0].endswith("for cubic: window.max")
+    given = {"kind": "cubic", "window": {"initial": 2}}
+    assert dropped(base, {"transport": [given]})[0].endswith("for cubic: window.max")
 
 
 def test_none_is_replaced_by_a_table() -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -293,21 +293,31 @@ def dropped_parameters(
         own = component.get("kind", "the default kind")
         kinds = [kind_of(value) for value in varied]
         given = {each.removeprefix(f"{path}.") for each in paths.values()}
+        parameters = [each for each in _paths(component) if each != "kind"]
         drops: dict[Any, list[str]] = {}
         for kind, value in zip(kinds, varied, strict=True):
-            kept = {"kind", *given, *(value if isinstance(value, Mapping) else ())}
+            kept = {*given, *(_paths(value) if isinstance(value, Mapping) else ())}
             if kind not in (None, "none", own):
-                drops.setdefault(str(kind), [key for key in component if key not in kept])
+                drops.setdefault(str(kind), [each for each in parameters if each not in kept])
         lost = {key for keys in drops.values() for key in keys}
         if lost:
             names = ", ".join(kind for kind, keys in drops.items() if keys)
-            dropped = ", ".join(key for key in component if key in lost)
+            dropped = ", ".join(each for each in parameters if each in lost)
             keeps = f"; {own} keeps them" if own in kinds else ""
             lines.append(
                 f"warning: {path}: parameters of {own} that the scenario sets are "
                 f"dropped for {names}: {dropped}{keeps}"
             )
     return lines
+
+
+def _paths(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of the parameters in a table and in its tables."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from (f"{name}.{path}" for path in _paths(value))
+        else:
+            yield name
 
 
 def labels_of(given: Sequence[Any]) -> list[Any]:
