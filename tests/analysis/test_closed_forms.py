@@ -50,6 +50,26 @@ def test_one_packet_more_than_n_rounds_send_needs_another_round(
         assert duration == pytest.approx(expected + 0.5)
 
 
+def test_slow_start_bounds_the_time_of_a_simulated_flow() -> None:
+    link, packets = Link(10e6, 0.1, 1500), 150
+    simulated = sojourn.run(
+        {
+            "environment": "internet",
+            "transport": "tcp",
+            "topology": {"kind": "link", "rate": "10 Mbps", "delay": "50 ms"},
+            "queue": {"kind": "drop_tail", "capacity": "1000 packets"},
+            "workload": {
+                "kind": "flows",
+                "flows": [{"source": 0, "target": 1, "size": f"{packets * 1448} B"}],
+            },
+        }
+    )
+    bound = float(theory.slow_start(link, packets, 10))
+    # The 10, 20 and 40 packets of the first rounds are sent while the sender waits for ACKs.
+    fct = simulated.flows["fct_s"].item()
+    assert bound - 70 / link.packets_per_s <= fct < bound - 60 / link.packets_per_s
+
+
 def test_processor_sharing_lengthens_only_the_transmission_time() -> None:
     times = theory.processor_sharing(BACKBONE, 0.9, [10, 100, 1000, 2000, 10_000, 100_000])
     expected = [0.1503, 0.1533, 0.1833, 0.2167, 0.483, 3.483]

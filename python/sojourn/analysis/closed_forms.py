@@ -106,9 +106,11 @@ def processor_sharing_deviation(link: Link, load: float, size: float) -> float:
 
 
 def slow_start(link: Link, sizes: npt.ArrayLike, initial_window: int = 1) -> Floats:
-    """Return the completion time of flows that remain in slow start to their end ([rcp06]).
+    """Return the completion time of flows that remain in slow start to their end, by [rcp06].
 
-    Without queueing, it is ceil(log2(L / w + 1)) + 1/2 RTTs, and L / C.
+    For L packets and an initial window w, it is ceil(log2(L / w + 1)) + 1/2 RTTs, and L / C. This
+    is an upper bound on an idle link: only the packets of the last round add their transmission
+    times. Those of earlier rounds are sent while the sender waits for ACKs.
     """
     packets = np.asarray(sizes, float)
     rounds = np.ceil(np.log2(packets / initial_window + 1))
