@@ -204,7 +204,7 @@ def _new_search(base: Scenario, specs: Mapping[str, str | Sequence[Any]], wanted
             if path in space:
                 raise ScenarioError(f"duplicate parameter `{path}`")
             if path.startswith("queue.") and complete["queue"] == "none":
-                implied = {"queue.kind": _default_queue(base)}
+                implied = {"queue.kind": _default_queue(base)["kind"]}
             space[path] = ranges.read(path, spec)
         except ScenarioError as error:
             raise ScenarioError(f"--parameter {name}={spec}: {error}") from None
@@ -246,17 +246,20 @@ def _scenario_error(scenario: Scenario) -> str:
     return ""
 
 
-def _default_queue(base: Scenario) -> str:
-    """Return the kind of the transport's default queue, from the summary of an empty run."""
+def _default_queue(base: Scenario) -> Mapping[str, Any]:
+    """Return the transport's default queue, from the summary of an empty run."""
     summary = run(override(base, {"time_limit": "1 ps"})).summary
     if not summary["queues"]:
         raise ScenarioError("the scenario has no queue")
-    return str(summary["queues"][0]["switch"]["kind"])
+    queue: Mapping[str, Any] = summary["queues"][0]["switch"]
+    return queue
 
 
 def _baseline(so_far: Tuned) -> Trial:
     """Return the unchanged scenario as the first trial; it may lie outside the ranges."""
     complete = check(so_far.scenario)
+    if so_far.implied:
+        complete = {**complete, "queue": _default_queue(so_far.scenario)}
     values = {parameter.path: value_at(complete, parameter.path) for parameter in so_far.space}
     places = _places(so_far, values)
     return Trial(0, values, {} if None in places.values() else places)
