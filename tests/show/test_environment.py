@@ -80,3 +80,14 @@ def test_a_routing_that_sprays_is_part_of_the_environment() -> None:
         line = environment_line(sojourn.run(COMPARED | changes | {"transport": transport}))
         assert line.endswith(f", routing {routing}") == bool(routing), line
         assert ("routing" in line) == bool(routing)
+
+
+def test_a_varied_kind_states_the_differences_of_a_varied_component() -> None:
+    base = {"queue": {"kind": "drop_tail", "capacity": "90 KB"}, "environment": "internet"}
+    of_component, of_kind = (
+        [line for line in notes({field: ["drop_tail", "codel"]}, **base) if "differ" in line]
+        for field in ("queue", "queue.kind")
+    )
+    (line,) = of_component
+    assert line.startswith("runs also differ in queue.capacity (drop_tail 90 KB, codel "), line
+    assert of_kind == of_component

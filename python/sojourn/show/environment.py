@@ -181,6 +181,8 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     """
     scenarios = {_name(by, run.labels[by]): run.result.summary for run in runs}
     are_named = by == SCHEME
+    # A component and its kind are one field, as in `queue=codel` and `queue.kind=codel`.
+    varied = by.removesuffix(".kind")
     if len(scenarios) < 2:
         return []
     fields = {
@@ -193,7 +195,7 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     for path in paths:
         values = {name: _value(table, path) for name, table in fields.items()}
         texts = {name: json.dumps(value) for name, value in values.items()}
-        is_varied = path == by or f".{path}".endswith(f".{by}")
+        is_varied = f".{path}".endswith(f".{varied}")
         if len(set(texts.values())) < 2 or is_varied or _follows(path, texts, environments):
             continue
         each = (f"{name} {_word(value)}" for name, value in values.items() if value is not None)
