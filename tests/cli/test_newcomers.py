@@ -39,6 +39,11 @@ transport = "tcp"
 """
 )
 
+FABRIC = SCENARIO.replace(
+    'kind = "dumbbell"\nsenders = 2\nreceivers = 2',
+    'kind = "leaf_spine"\nleaves = 16\nhosts_per_leaf = 16',
+)
+
 TEN = """
 import sojourn
 
@@ -63,6 +68,7 @@ class TenPackets(Ten):
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(SCENARIO, encoding="utf-8")
+    Path("fabric.toml").write_text(FABRIC, encoding="utf-8")
     Path("lab.toml").write_text(SCHEMES, encoding="utf-8")
     Path("ten.py").write_text(TEN, encoding="utf-8")
 
@@ -76,6 +82,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["view", "lab.toml", "--no-open"], "one run or two, not 3; choose two with --scheme NAME"),
         (["view", "lab.toml", "--scheme", "d"], "--scheme d: expected one of a, b, c"),
+        (["fold", "fabric.toml", "--hosts", "8"], "fabric.toml: --hosts: 8: too few"),
         (["fold", "lab.toml"], "schemes: give --scheme NAME, one of a, b, c"),
         (["real", "lab.toml"], "schemes: give --scheme NAME, one of a, b, c"),
         (["run", "s.toml", "--set", "transport=gentle.py"], "a controller is FILE:CLASS, such as"),

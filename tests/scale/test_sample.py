@@ -232,6 +232,8 @@ def test_samples_come_from_the_cache(tmp_path: Any) -> None:
         ({"kind": "sample", "host": 64}, "fidelity.host: unknown field"),
         ({"kind": "sample", "samples": 0}, "fidelity.samples: must be a whole number"),
         ({"kind": "packets", "hosts": 64}, "fidelity.hosts: unknown field; packets has kind"),
+        ({"kind": "sample", "hosts": 8}, "^fidelity.hosts: 8: too few"),
+        ({"kind": "flows", "hosts": 8}, "^fidelity.hosts: 8: too few"),
     ],
 )
 def test_errors_name_the_field(fidelity: Any, message: str) -> None:

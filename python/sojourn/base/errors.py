@@ -1,4 +1,4 @@
-"""Errors that several packages raise."""
+"""Errors that several packages raise or catch."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,6 +12,10 @@ class FileError(ScenarioError):
 
 class ClusterError(ScenarioError):
     """Error of a cluster; the message begins with the option and the address."""
+
+
+class FoldHostsError(ScenarioError):
+    """Error in the number of hosts of a fold; the message begins with `hosts: `."""
 
 
 def prefixed(error: ScenarioError, prefix: str) -> ScenarioError:

@@ -175,6 +175,7 @@ def fold(
     Example: `sojourn fold big.toml --hosts 256 --out small.toml`
     """
     from sojourn.base import files
+    from sojourn.base.errors import FoldHostsError
     from sojourn.scale.fold import fold as fold_scenario
     from sojourn.scenario import overrides, reading, writing
     from sojourn.scenario.fidelity import FIELD
@@ -185,7 +186,10 @@ def fold(
         if out is not None and inputs and out.parent.resolve() != path.parent.resolve():
             raise ScenarioError(f"--out {out}: must be in the folder of the files: {path.parent}")
         scenario = overrides.choose_scheme(scenario, scheme)
-        folded = fold_scenario(scenario, hosts)
+        try:
+            folded = fold_scenario(scenario, hosts)
+        except FoldHostsError as error:
+            raise ScenarioError(f"--{error}") from None
         parts = {name: folded.scenario[name] for name in ("topology", "workload")}
         old = writing.texts(scenario)
         new = {name: text for name, text in writing.texts(parts).items() if name not in old}

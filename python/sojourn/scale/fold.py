@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import FoldHostsError
 from sojourn.base.units import count, format_rate, parse_rate, parse_size, parse_time
 from sojourn.scale.network import (
     ENOUGH_PODS,
@@ -169,7 +170,7 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     short = _short_tier(whole, part, folded)
     number = whole.hosts_with(*needs[-1], least, is_divisible=is_divisible)
     if _is_refused(whole, part, folded, short):
-        raise ScenarioError(f"hosts: {short_queues(folded.units, short, number)}")
+        raise FoldHostsError(f"hosts: {short_queues(folded.units, short, number)}")
     return replace(folded, enough=number, short=short)
 
 
@@ -179,7 +180,7 @@ def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
     least = min(least, whole.hosts)
     if (kept := min(hosts, part.hosts)) < least:
         racks = "" if kept == hosts else f", in whole racks of equal pods {kept}"
-        raise ScenarioError(
+        raise FoldHostsError(
             f"hosts: {hosts}{racks}: too few; a fold needs the largest of {LEAST_HOSTS} hosts, "
             f"{LEAST_RACKS} racks and twice the senders of an incast: here {least}"
         )
@@ -270,7 +271,7 @@ def _folded(
     largest_error = LARGEST_ERROR if are_alike(workload) else LARGEST_ERROR_OF_TRACES
     for tier, loads in folding.utilisations.items():
         if abs(loads[1] - loads[0]) > largest_error * loads[0]:
-            raise ScenarioError(
+            raise FoldHostsError(
                 f"hosts: the fold would carry {100 * loads[1]:.1f} % on {tier} links, where the "
                 f"whole network carries {100 * loads[0]:.1f} %; keep more hosts"
             )
@@ -559,9 +560,9 @@ class _Folding:
 
     def _shares_of(self, given: Any) -> list[float]:
         if len(self._part.hosts_by_distance) != len(self._whole.hosts_by_distance):
-            raise ScenarioError("hosts: the fold lacks a distance of the whole; keep more hosts")
+            raise FoldHostsError("hosts: the fold lacks a distance of the whole; keep more hosts")
         if self._part.hosts > MOST_HOSTS:
-            raise ScenarioError(
+            raise FoldHostsError(
                 f"hosts: a fold with random pairs has at most {MOST_HOSTS} hosts, not "
                 f"{self._part.hosts}; keep fewer"
             )

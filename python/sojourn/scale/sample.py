@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import FoldHostsError
 from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold
 from sojourn.scale.network import read_network
 from sojourn.scale.trace import DEADLINE, columns_of_trace
@@ -67,7 +68,10 @@ class Samples:
         # Consecutive seeds of a comparison have different samples.
         most = self.fidelity.samples if self.fidelity.precision == "none" else MAX_SAMPLES
         seed = (int(self._whole.get("seed", 1)) * most + len(self.seeds)) % SEEDS
-        folded = fold(self._whole, self.fidelity.hosts, seed)
+        try:
+            folded = fold(self._whole, self.fidelity.hosts, seed)
+        except FoldHostsError as error:
+            raise ScenarioError(f"{FIELD}.{error}") from None
         self.seeds.append(seed)
         self.scenarios.append({**folded.scenario, "seed": seed})
         return folded

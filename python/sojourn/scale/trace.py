@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import FoldHostsError
 from sojourn.scale.network import Hosts, Network
 from sojourn.scenario.encoding import trace
 from sojourn.scenario.reading import Scenario
@@ -81,7 +82,7 @@ def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> 
     folding = _TraceFolding(whole, part, flows, np.random.default_rng(seed))
     kept = folding.folded()
     if not kept.height:
-        raise ScenarioError(
+        raise FoldHostsError(
             "hosts: the fold would have no flows of the trace, since its racks do not send; keep "
             "more hosts"
         )
@@ -311,7 +312,7 @@ class _TraceFolding:
                 of_distance = members[distances[members] == distance]
                 hosts, odds = self._candidates(int(str(target)), distance, self._sent)
                 if len(of_distance) > np.count_nonzero(odds):
-                    raise ScenarioError(
+                    raise FoldHostsError(
                         "hosts: the fold has fewer senders than start together for one host; "
                         "keep more hosts"
                     )
