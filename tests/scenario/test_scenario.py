@@ -1,6 +1,8 @@
 """Scenarios: reading, overriding, short names of fields."""
 
 import os
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from jsonschema import Draft7Validator
 
 from conftest import SCENARIO
 from sojourn import ScenarioError, check, expand, override, read, run, schema
+from sojourn.experiments.modern_fabrics.paper import schemes
 from sojourn.scenario import fields, overrides, reading, values
 
 WORDS = st.text("abcd", min_size=1, max_size=3)
@@ -222,6 +225,19 @@ def test_a_checked_scenario_is_complete_and_stable() -> None:
     checked = check(SCENARIO)
     assert checked["seed"] == 1
     assert check(checked) == checked
+
+
+@pytest.mark.parametrize("name", ["nscc", "rccc", "EQDS"])
+def test_names_elsewhere_are_explained_by_a_table_that_is_valid(name: str) -> None:
+    with pytest.raises(ScenarioError, match=f"there is no `{name}`; ") as error:
+        check(SCENARIO | {"transport": name})
+    table = re.search(r"{.*?}", str(error.value))
+    assert table
+    transport = tomllib.loads(f"transport = {table[0]}")["transport"]
+    checked = check(SCENARIO | {"transport": transport})["transport"]
+    assert (checked["kind"], checked["control"]) == ("uet", "nscc" if name == "nscc" else "rccc")
+    if name == "EQDS":
+        assert checked == check(SCENARIO | {"transport": schemes["EQDS"]["transport"]})["transport"]
 
 
 def test_values_of_other_types_are_rejected() -> None:

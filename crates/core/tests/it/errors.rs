@@ -72,6 +72,8 @@ fn names_and_values() -> Vec<Value> {
         json!({ "transport": { "kind": "dctcp", "reliability": { "min_rtt": "1 ms" } } }),
         json!({ "transport": null }),
         json!({ "transport": "Reno" }),
+        json!({ "transport": "EQDS" }),
+        json!({ "transport": "rccc" }),
         json!({ "transport": "DCTCP" }),
         json!({ "topology": "Fat-Tree" }),
         json!({ "queue": { "kind": "fifo" } }),

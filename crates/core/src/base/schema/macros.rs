@@ -111,12 +111,15 @@ macro_rules! parameters {
 /// Declares the list of a family's components: the only place where a new component is added. Each name is a
 /// module in the same folder with a `Config`, declared by [`parameters!`](crate::base::schema), that
 /// implements the family's trait. `named` is the family's name in the catalogue and in the JSON schema.
+/// `known_as` lists names elsewhere for error messages, with the values of parameters that they imply.
 #[macro_export]
 macro_rules! family {
     (
         $(#[doc = $about:literal])+
         pub enum $name:ident as dyn $trait:ident named $family:literal { $($part:ident),+ $(,)? }
-        $( known_as { $($other:literal => $here:ident),+ $(,)? } )?
+        $( known_as {
+            $($other:literal => $here:ident $({ $($field:ident = $value:literal),+ })?),+ $(,)?
+        } )?
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
@@ -129,9 +132,13 @@ macro_rules! family {
             /// The names of all components.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($part)),+];
 
-            /// Names of components elsewhere, each with the name here.
-            const KNOWN_AS: &'static [(&'static str, &'static str)] =
-                &[$( $( ($other, stringify!($here)) ),+ )?];
+            /// Names of components elsewhere.
+            const KNOWN_AS: &'static [$crate::base::schema::OtherName] =
+                &[$( $( $crate::base::schema::OtherName {
+                    elsewhere: $other,
+                    here: stringify!($here),
+                    values: concat!($( $( ", ", stringify!($field), " = ", stringify!($value) ),+ )?),
+                } ),+ )?];
 
             /// Returns the component that a value names, and its parameters.
             fn choose(

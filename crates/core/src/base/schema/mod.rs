@@ -342,12 +342,23 @@ pub fn field<T: Parameter>(
     }
 }
 
+/// Name of a component elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherName {
+    /// The name elsewhere.
+    pub elsewhere: &'static str,
+    /// The component's name here.
+    pub here: &'static str,
+    /// Values that make the component the one elsewhere: `, gain = 0.1`, or empty.
+    pub values: &'static str,
+}
+
 /// Returns the component that `value` names, and its parameters: `"name"` or `{kind = "name", …}`. The error
 /// for another name uses the names of components elsewhere, and the catalogue.
 pub fn choose<'a>(
     value: &'a Value,
     names: &[&'static str],
-    known_as: &[(&str, &str)],
+    known_as: &[OtherName],
     catalogue: fn() -> Vec<CatalogueEntry>,
 ) -> Result<(&'a str, Value), Problem> {
     let (kind, rest) = match value {
@@ -378,12 +389,18 @@ pub fn choose<'a>(
 /// elsewhere, or a value of one of its parameters.
 fn explain_name(
     given: &str,
-    known_as: &[(&str, &str)],
+    known_as: &[OtherName],
     catalogue: &[CatalogueEntry],
 ) -> Option<String> {
     let given = in_our_spelling(given);
-    if let Some((_, here)) = known_as.iter().find(|(elsewhere, _)| *elsewhere == given) {
-        return Some(format!("; its name here is `{here}`"));
+    if let Some(OtherName { here, values, .. }) =
+        known_as.iter().find(|other| other.elsewhere == given)
+    {
+        return Some(if values.is_empty() {
+            format!("; its name here is `{here}`")
+        } else {
+            format!("; here it is {{kind = \"{here}\"{values}}}")
+        });
     }
     catalogue.iter().find_map(|CatalogueEntry { name, entries, .. }| {
         let is_word = |entry: &&ParameterInfo| entry.allowed.contains(&format!("\"{given}\""));
