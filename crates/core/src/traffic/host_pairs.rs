@@ -131,6 +131,16 @@ impl PairSampler {
         self.roles.sources.len() as f64 * targets.min(peers.map_or(f64::INFINITY, f64::from))
     }
 
+    /// Returns the largest number of hosts that may be targets.
+    pub(crate) fn max_targets(&self) -> u32 {
+        let HostRoles { sources, targets } = &self.roles;
+        let number = match self.rule {
+            TargetRule::Opposite => targets.len().min(sources.len()),
+            TargetRule::Any | TargetRule::Longest(..) | TargetRule::ByDistance(_) => targets.len(),
+        };
+        number as u32
+    }
+
     /// Returns the sampler of a rule. `shares` go with `by_distance`.
     pub(crate) fn new(
         pairs: HostPairs,

@@ -32,7 +32,7 @@ crate::parameters! {
         pub load_reference: Option<Rate> = None, where positive_if_given;
         /// Bytes that the load counts.
         pub load_counts: LoadCounts = LoadCounts::Wire;
-        /// If true, the offered load may exceed the reference rate of the topology.
+        /// If true, calls may exceed the reference rate of the topology, and what servers process.
         pub allow_overload: bool = false;
         /// Closed loop: number of outstanding calls per client. Replaces `load`.
         pub outstanding: Option<u32> = None, where positive_if_given;
@@ -163,7 +163,7 @@ impl CallPattern {
         let servers = Servers::new(calls.has_server_queue(), context);
         let (load, flows, dependencies): (_, Box<dyn Iterator<Item = FlowSpec> + Send>, _) =
             if let Some(fraction) = self.load {
-                let (rate, load) = self.call_rate(context, fraction, &*calls)?;
+                let (rate, load) = self.call_rate(context, &pairs, fraction, &*calls)?;
                 let requests = self.open_loop(context, pairs, calls, 1.0 / rate);
                 (load, Box::new(requests), CallDependencies { servers, closed_loop: None })
             } else {
@@ -195,7 +195,7 @@ impl CallPattern {
         // A connection is a flow in each direction.
         let streams = 2.0 * pairs.max_pairs(self.peers);
         if let Some(fraction) = self.load {
-            let (rate, _) = self.call_rate(context, fraction, calls)?;
+            let (rate, _) = self.call_rate(context, &pairs, fraction, calls)?;
             let estimate =
                 WorkloadEstimate::from_rate(rate, call, self.start, self.stop, self.calls);
             return Ok(estimate.with_connections(self.connections, streams));
@@ -230,7 +230,8 @@ impl CallPattern {
         calls: &dyn CallDistribution,
     ) -> Result<Option<Time>, Problem> {
         let Some(fraction) = self.load else { return Ok(None) };
-        let (rate, _) = self.call_rate(context, fraction, calls)?;
+        let pairs = PairSampler::new(self.pairs, self.shares.as_deref(), context.graph)?;
+        let (rate, _) = self.call_rate(context, &pairs, fraction, calls)?;
         Ok(last_of_many(self.arrivals(context, 1.0 / rate), limit))
     }
 
@@ -252,9 +253,11 @@ impl CallPattern {
         limit_arrivals(arrivals, self.start, self.stop, self.calls)
     }
 
+    /// Returns the number of calls per second of an open loop, and a description of the load.
     fn call_rate(
         &self,
         context: &WorkloadContext<'_>,
+        pairs: &PairSampler,
         fraction: f64,
         calls: &dyn CallDistribution,
     ) -> Result<(f64, String), Problem> {
@@ -267,7 +270,22 @@ impl CallPattern {
             mean_packets: calls.mean_packets(context.format.payload),
             ignores_roles: self.pairs.ignores_roles(),
         };
-        load.arrival_rate(context, "calls")
+        let (rate, description) = load.arrival_rate(context, "calls")?;
+        if !calls.has_server_queue() || calls.mean_service_time() == Duration::ZERO {
+            return Ok((rate, description));
+        }
+        let at_server = rate / f64::from(pairs.max_targets());
+        let served = 1.0 / calls.mean_service_time().seconds();
+        let utilisation = at_server / served;
+        if utilisation >= 1.0 && !self.allow_overload {
+            let message = format!(
+                "offers {at_server:.1} calls/s to each server in the mean, which processes only \
+                 {served:.1} calls/s: {utilisation:.2} times its rate; give less, or \
+                 `allow_overload = true`"
+            );
+            return Err(Problem::new("load", message));
+        }
+        Ok((rate, format!("{description}, utilisation of servers {utilisation:.2}")))
     }
 
     /// Returns the requests of an open loop.

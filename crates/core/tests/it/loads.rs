@@ -64,6 +64,46 @@ fn a_part_that_may_exceed_a_link_does_not_excuse_the_others() {
     assert!(problem.starts_with("workload.parts[0].load: offers 96 Gbps to "), "{problem}");
 }
 
+/// Calls on eight servers, of which each spends 50 us on every call.
+fn calls(kind: &str, rest: &Value) -> Value {
+    let time = if kind == "storage" { "device_time" } else { "service" };
+    let mut scenario = json!({
+        "topology": { "kind": "star", "hosts": 8, "rate": "100 Gbps", "delay": "1 us" },
+        "transport": "dctcp", "time_limit": "1 ms",
+        "workload": {
+            "kind": kind, time: "50 us", "pattern": { "load": 0.3, "stop": "100 us" },
+        },
+    });
+    if kind == "storage" {
+        scenario["workload"]["reads"] = json!(0.7);
+    }
+    let sizes = if kind == "storage" { &["blocks"][..] } else { &["request", "response"] };
+    for field in sizes {
+        scenario["workload"][*field] = json!({ "kind": "fixed", "size": "64 KB" });
+    }
+    with(&scenario, rest.clone())
+}
+
+#[test]
+fn more_calls_than_servers_process_are_refused_unless_allowed() {
+    let problem = try_run(&calls("storage", &json!({}))).unwrap_err();
+    let expected = "workload.pattern.load: offers 56139.1 calls/s to each server in the mean, which processes \
+                    only 20000.0 calls/s: 2.81 times its rate; give less, or `allow_overload = true`";
+    assert_eq!(problem, expected);
+    let load = |kind: &str, rest: &Value| {
+        let summary = run(&calls(kind, rest)).summary;
+        summary["load"].as_str().unwrap().to_owned()
+    };
+    let allowed =
+        load("storage", &json!({ "workload": { "pattern": { "allow_overload": true } } }));
+    assert!(allowed.ends_with(" calls/s, utilisation of servers 2.81"), "{allowed}");
+    let less = load("storage", &json!({ "workload": { "device_time": "5 us" } }));
+    assert!(less.ends_with(" calls/s, utilisation of servers 0.28"), "{less}");
+    // These servers process any number of requests in parallel.
+    let parallel = load("rpc", &json!({}));
+    assert!(parallel.ends_with(" calls/s"), "{parallel}");
+}
+
 #[test]
 fn the_summary_states_the_load_of_each_tier() {
     let summary = run(&oversubscribed(&json!({ "workload": { "load": 0.3 } }))).summary;

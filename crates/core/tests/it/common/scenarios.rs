@@ -153,6 +153,7 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
     let calls = pick(random, &[json!({ "load": 0.1 }), json!({ "outstanding": 2 })]);
     let mut pattern = calls;
     pattern["calls"] = json!(10);
+    pattern["allow_overload"] = json!(true);
     pattern["peers"] = pick(random, &[json!("none"), json!(1)]);
     match random.below(5) {
         0 => {
