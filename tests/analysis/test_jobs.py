@@ -106,6 +106,20 @@ def test_a_critical_path_leads_back_through_what_hosts_received_and_sent() -> No
     assert jobs.critical_path(later, "job")["flow"].to_list() == [1, 3, 4]
 
 
+def test_a_critical_path_leads_through_the_message_that_was_sent_before() -> None:
+    # A message of 1 MB takes 0.8 ms; computing, 0.3 ms, takes place meanwhile.
+    workload = RING["workload"] | {
+        "algorithm": {"kind": "pipeline", "micro_batches": 3},
+        "ranks": 2,
+        "size": "3 MB",
+        "compute": "300 us",
+        "jobs": 1,
+    }
+    path = jobs.critical_path(sojourn.run({**RING, "workload": workload}), "collective")
+    assert path["step"].to_list() == [0, 0, 0, 1]
+    assert path["waited_s"].to_list() == pytest.approx([300e-6, 0, 0, 300e-6])
+
+
 def test_steps_have_their_slowest_flow() -> None:
     table = jobs.steps(made(ROWS), "job").to_dicts()
     assert [row["slowest"] for row in table] == [1, 2]

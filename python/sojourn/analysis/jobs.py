@@ -148,7 +148,8 @@ def critical_path(result: Result, job: str) -> pl.DataFrame:
     """Return the flows of a job for which its end waited, in order of start.
 
     The last flow of the job is the last of the path. Before each flow comes the one whose end at
-    its source, by delivery or by acknowledgement, was the last before the rank began to compute.
+    its source, by delivery or by acknowledgement, was the last before the rank began to compute;
+    or the one between the same hosts whose acknowledgement let it start.
     The columns are those of the flow records and `waited_s`, the time from that end, or from the
     start of the job, to the start. These times and those of the flows to these ends add up to the
     duration of the job.
@@ -173,13 +174,19 @@ def critical_path(result: Result, job: str) -> pl.DataFrame:
     times = np.concatenate([delivered, acked])
     row_of = np.concatenate([rows, rows])
     order = np.lexsort((times, hosts))
-    hosts, times, row_of = hosts[order], times[order], row_of[order]
+    hosts, times, row_of, is_ack = hosts[order], times[order], row_of[order], order >= len(rows)
     path = [int(delivered.argmax())]
     waits = []
     while True:
         row = path[-1]
         first, last = np.searchsorted(hosts, [sources[row], sources[row] + 1])
-        before = int(first + np.searchsorted(times[first:last], begun[row], side="right")) - 1
+        # The last end at the source up to the start, and up to the begin of the computation.
+        latest, before = (
+            int(first + np.searchsorted(times[first:last], time, side="right")) - 1
+            for time in (starts[row], begun[row])
+        )
+        if latest >= first and times[latest] == starts[row] and is_ack[latest]:
+            before = latest if targets[row_of[latest]] == targets[row] else before
         if before < first:
             break
         waits.append((starts[row] - times[before]) / PICOSECONDS)

@@ -178,6 +178,33 @@ fn the_bound_of_a_ring_is_its_closed_form() {
     assert!(duration >= bound);
 }
 
+#[test]
+fn a_stage_of_a_pipeline_sends_micro_batches_one_after_another_while_it_computes() {
+    let message: f64 = 100.0 * 1040e-9 + 1040e-9 + 2e-6;
+    for (text, compute) in [("30 us", 30e-6), ("200 us", 200e-6)] {
+        let scenario = json!({
+            "topology": { "kind": "star", "hosts": 2, "rate": "8 Gbps", "delay": "1 us" },
+            "packet": { "payload": "1000 B", "header": "40 B" }, "transport": "dctcp",
+            "workload": {
+                "kind": "collective", "algorithm": { "kind": "pipeline", "micro_batches": 4 },
+                "ranks": 2, "size": "400 KB", "compute": text,
+            },
+        });
+        let (duration, bound) = durations(&run(&with(&scenario, json!({ "model": "alone" }))))[0];
+        let expected = 2.0 * (compute + message) + 3.0 * message.max(compute);
+        assert_near(duration, expected, 1e-9, text);
+        assert_near(bound, expected, 1e-9, text);
+        // Packets: a message waits for the acknowledgement of the one before it, too.
+        let flows = run(&scenario).flows;
+        for rows in [0..4, 4..8] {
+            let ends: Vec<f64> =
+                rows.clone().map(|row| flows.start_s[row] + flows.acked_s[row]).collect();
+            let starts = rows.clone().skip(1).map(|row| flows.start_s[row]);
+            assert!(starts.zip(&ends).all(|(start, end)| start > end - 1e-12), "{text}: {rows:?}");
+        }
+    }
+}
+
 /// Duration of a lone job of 4 ranks at a star, and its bound.
 fn at_a_star(algorithm: &Value, compute: &str) -> (f64, f64) {
     let results = run(&json!({

@@ -43,13 +43,14 @@ pub enum End {
 
 /// Messages of a collective operation, and their order: a pure function of ranks and size.
 ///
-/// Messages are numbered from 0. The first of them start with the job. Each other message waits for a
-/// counter, which the ends of messages at its source increment.
+/// Messages are numbered from 0. The first of them are due at the start of the job. Each other message is due
+/// when a counter has its value, which the ends of messages at its source increment. The source of a due
+/// message computes, if it must, and then sends the message: at once, or behind the message before it.
 pub trait Schedule: Send {
     /// Returns the number of messages.
     fn messages(&self) -> u64;
 
-    /// Returns the number of messages that start with the job, which have the lowest numbers.
+    /// Returns the number of messages that are due at the start of the job, which have the lowest numbers.
     fn first(&self) -> u64;
 
     /// Returns a message.
@@ -58,10 +59,21 @@ pub trait Schedule: Send {
     /// Returns the counter that the end of a message increments, if messages wait for it.
     fn counter(&self, number: u64, end: End) -> Option<u64>;
 
-    /// Returns the message that starts when a counter reaches a count. By default, a counter has the number
+    /// Returns the message that is due when a counter reaches a count. By default, a counter has the number
     /// of its message, which waits for one end.
     fn released(&self, counter: u64, count: u32) -> Option<u64> {
         (count == 1).then_some(counter)
+    }
+
+    /// Returns the message that its source sends behind this one: when it has the acknowledgement of all
+    /// data. By default, messages are sent at once.
+    fn follower(&self, _number: u64) -> Option<u64> {
+        None
+    }
+
+    /// Returns true if a message is the follower of another.
+    fn is_follower(&self, _number: u64) -> bool {
+        false
     }
 }
 

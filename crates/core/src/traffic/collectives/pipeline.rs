@@ -7,7 +7,8 @@ use crate::base::units::Bytes;
 crate::parameters! {
     /// Each rank is a stage of a model that is trained with pipeline parallelism: micro-batches pass through
     /// the stages from first to last, and their gradients back. A stage computes before it passes on a
-    /// micro-batch, on one at a time. The buffer of a rank holds the data of all micro-batches.
+    /// micro-batch, on one at a time. It sends them one after another: the next starts when the
+    /// previous one is acknowledged. The buffer of a rank holds the data of all micro-batches.
     pub struct Config {
         /// Number of micro-batches.
         pub micro_batches: u32 = 8, where positive;
@@ -58,5 +59,12 @@ impl Schedule for Pipeline {
     fn counter(&self, number: u64, end: End) -> Option<u64> {
         let next = number + self.micro_batches;
         (end == End::Delivered && next < self.messages()).then_some(next)
+    }
+    fn follower(&self, number: u64) -> Option<u64> {
+        Some(number + 1).filter(|next| self.is_follower(*next))
+    }
+
+    fn is_follower(&self, number: u64) -> bool {
+        !number.is_multiple_of(self.micro_batches)
     }
 }

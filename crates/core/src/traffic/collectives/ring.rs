@@ -12,7 +12,8 @@ crate::parameters! {
     pub struct Config {
         /// Operation.
         pub operation: Operation = Operation::AllReduce;
-        /// Number of pieces of each part, which are passed on one by one.
+        /// Number of pieces of each part. A rank passes on each piece when it has arrived, so that ranks
+        /// compute while they send; pieces that a rank sends at the same time share its port.
         pub chunks: u32 = 1, where positive;
     }
 }

@@ -17,13 +17,19 @@ fn messages(schedule: &dyn Schedule) -> Vec<Message> {
 /// Returns the messages in the order in which they end, if all of them take the same time.
 fn order(schedule: &dyn Schedule) -> Vec<u64> {
     let mut counts = vec![0; schedule.messages() as usize];
-    let mut order: Vec<u64> = (0..schedule.first()).collect();
+    // Followers for which one of two conditions is met.
+    let mut waiting = BTreeSet::new();
+    let mut may_start = |number: &u64| !schedule.is_follower(*number) || !waiting.insert(*number);
+    let mut order: Vec<u64> = (0..schedule.first()).filter(&mut may_start).collect();
     let mut next = 0;
     while let Some(number) = order.get(next).copied() {
         for end in [End::Delivered, End::Sent] {
-            let Some(counter) = schedule.counter(number, end) else { continue };
-            counts[counter as usize] += 1;
-            order.extend(schedule.released(counter, counts[counter as usize]));
+            let due = schedule.counter(number, end).and_then(|counter| {
+                counts[counter as usize] += 1;
+                schedule.released(counter, counts[counter as usize])
+            });
+            let follower = schedule.follower(number).filter(|_| end == End::Sent);
+            order.extend(due.into_iter().chain(follower).filter(&mut may_start));
         }
         next += 1;
     }

@@ -88,9 +88,8 @@ impl Workload for Config {
         let mut jobs = Jobs { schedule, states };
         let mut flows = Vec::new();
         for job in 0..jobs.states.len() {
-            flows.extend(
-                (0..jobs.schedule.first()).map(|number| jobs.start(job, number, Time::ZERO)),
-            );
+            let first = 0..jobs.schedule.first();
+            flows.extend(first.filter_map(|number| jobs.start(job, number, Time::ZERO)));
         }
         flows.sort_by_key(|flow| (flow.start, flow.id));
         let dependencies: Option<Box<dyn Dependencies>> = Some(Box::new(jobs));
@@ -102,7 +101,8 @@ impl Workload for Config {
         let schedule = self.schedule()?;
         let jobs = f64::from(self.jobs);
         let flows = jobs * schedule.messages() as f64;
-        let first = jobs * schedule.first() as f64;
+        let first = (0..schedule.first()).filter(|number| !schedule.is_follower(*number)).count();
+        let first = jobs * first as f64;
         let payload = jobs * messages(&*schedule).map(|message| message.size.0 as f64).sum::<f64>();
         let estimate = WorkloadEstimate::from_list(flows, payload, self.start, self.start);
         let stored_bytes = first * size_of::<FlowSpec>() as f64 + flows * size_of::<u32>() as f64;
@@ -212,18 +212,16 @@ impl Config {
         let starts = vec![Time::ZERO; hosts.len()];
         let mut state = JobState::new(schedule, hosts, starts, self.compute);
         let mut ends = BinaryHeap::new();
+        let mut end = |(number, start)| Reverse((start + fct(schedule.message(number)), number));
         for number in 0..schedule.first() {
-            let message = schedule.message(number);
-            ends.push(Reverse((state.start(&message, Time::ZERO) + fct(message), number)));
+            ends.extend(state.start(schedule, number, Time::ZERO).map(&mut end));
         }
         let mut last = Time::ZERO;
         while let Some(Reverse((now, number))) = ends.pop() {
             last = now;
-            for end in [End::Delivered, End::Sent] {
-                if let Some(next) = state.on_end(schedule, number, end) {
-                    let message = schedule.message(next);
-                    ends.push(Reverse((state.start(&message, now) + fct(message), next)));
-                }
+            for reached in [End::Delivered, End::Sent] {
+                let starts = state.on_end(schedule, number, reached, now);
+                ends.extend(starts.into_iter().flatten().map(&mut end));
             }
         }
         (last - Time::ZERO).max(busiest.unwrap_or_default())
@@ -332,7 +330,13 @@ struct JobState {
     /// Time from which each rank is not computing; at first the start of the rank.
     idle_from: Vec<Time>,
     compute: Duration,
+    /// Followers of which one of two times is known: that from which the source may send the message, and
+    /// that at which it has sent the one before.
+    waiting: FxHashMap<u64, Time>,
 }
+
+/// Message and its start.
+type Start = (u64, Time);
 
 impl JobState {
     fn new(
@@ -341,26 +345,47 @@ impl JobState {
         idle_from: Vec<Time>,
         compute: Duration,
     ) -> Self {
-        Self { hosts, counts: vec![0; schedule.messages() as usize], idle_from, compute }
+        let counts = vec![0; schedule.messages() as usize];
+        Self { hosts, counts, idle_from, compute, waiting: FxHashMap::default() }
     }
 
-    /// Returns the start of a message that may start at `now`.
-    fn start(&mut self, message: &Message, now: Time) -> Time {
+    /// Returns the start of a message that is due at `now`, unless it waits for the one before it.
+    fn start(&mut self, schedule: &dyn Schedule, number: u64, now: Time) -> Option<Start> {
+        let message = schedule.message(number);
         let idle_from = &mut self.idle_from[message.source as usize];
-        let start = now.max(*idle_from);
-        if !message.is_computed {
-            return start;
+        let mut ready = now.max(*idle_from);
+        if message.is_computed {
+            ready = ready + self.compute;
+            *idle_from = ready;
         }
-        *idle_from = start + self.compute;
-        *idle_from
+        if schedule.is_follower(number) { self.meet(number, ready) } else { Some((number, ready)) }
     }
 
-    /// Returns the message that may start after the end of a message.
-    fn on_end(&mut self, schedule: &dyn Schedule, number: u64, end: End) -> Option<u64> {
-        let counter = schedule.counter(number, end)?;
-        let count = &mut self.counts[counter as usize];
-        *count += 1;
-        schedule.released(counter, *count)
+    /// Returns the start of a follower: the later of two times, at the second call with one of them.
+    fn meet(&mut self, number: u64, time: Time) -> Option<Start> {
+        let Some(other) = self.waiting.remove(&number) else {
+            self.waiting.insert(number, time);
+            return None;
+        };
+        Some((number, time.max(other)))
+    }
+
+    /// Returns the messages that may start after the end of a message: the one that is due, and the follower.
+    fn on_end(
+        &mut self,
+        schedule: &dyn Schedule,
+        number: u64,
+        end: End,
+        now: Time,
+    ) -> [Option<Start>; 2] {
+        let due = schedule.counter(number, end).and_then(|counter| {
+            let count = &mut self.counts[counter as usize];
+            *count += 1;
+            schedule.released(counter, *count)
+        });
+        let due = due.and_then(|number| self.start(schedule, number, now));
+        let follower = if end == End::Sent { schedule.follower(number) } else { None };
+        [due, follower.and_then(|number| self.meet(number, now))]
     }
 }
 
@@ -371,13 +396,17 @@ struct Jobs {
 }
 
 impl Jobs {
-    /// Returns the flow of a message that may start at `now`.
-    fn start(&mut self, job: usize, number: u64, now: Time) -> FlowSpec {
+    /// Returns the flow of a message that is due at `now`, unless it waits for the one before it.
+    fn start(&mut self, job: usize, number: u64, now: Time) -> Option<FlowSpec> {
+        let start = self.states[job].start(&*self.schedule, number, now)?;
+        Some(self.flow(job, start))
+    }
+
+    /// Returns the flow of a message.
+    fn flow(&self, job: usize, (number, start): Start) -> FlowSpec {
         let message = self.schedule.message(number);
-        let state = &mut self.states[job];
-        let start = state.start(&message, now);
-        let [source, target] =
-            [message.source, message.target].map(|rank| state.hosts[rank as usize]);
+        let hosts = &self.states[job].hosts;
+        let [source, target] = [message.source, message.target].map(|rank| hosts[rank as usize]);
         FlowSpec {
             id: job as u64 * self.schedule.messages() + number,
             size: Some(message.size),
@@ -390,9 +419,8 @@ impl Jobs {
     fn on_end(&mut self, flow: &FlowSpec, end: End, now: Time, next: &mut Vec<FlowSpec>) {
         let messages = self.schedule.messages();
         let (job, number) = ((flow.id / messages) as usize, flow.id % messages);
-        if let Some(released) = self.states[job].on_end(&*self.schedule, number, end) {
-            next.push(self.start(job, released, now));
-        }
+        let starts = self.states[job].on_end(&*self.schedule, number, end, now);
+        next.extend(starts.into_iter().flatten().map(|start| self.flow(job, start)));
     }
 }
 
