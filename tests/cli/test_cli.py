@@ -153,12 +153,30 @@ def test_a_component_is_found_by_any_spelling(
     assert "meaning and source" in printed
 
 
+def test_values_have_their_meanings_below_the_parameters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.invoke(["parts", "powertcp"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"\n  form +paper +As published: .*\n(.*\n)? +simulator +As in the", printed)
+    assert cli.invoke(["parts", "routing"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r" conga +Flowlets on the least congested of all paths", printed)
+    # An environment has the meaning of its own value only.
+    assert cli.invoke(["parts", "lossless_datacentre"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"\n  powertcp\.form +simulator +As in the authors' simulator", printed)
+    assert "As published: the moving average" not in printed
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("pfc", r"switch\.pause +Pause frames \(PFC"),
-        ("Hadoop", r'empirical\.table = "\w*hadoop" +Name of a published distribution'),
-        ("web search", r'empirical\.table = "web_search" '),
+        ("Hadoop", r'empirical\.table = "\w*hadoop" +\S'),
+        ("web search", r"empirical\.table +web_search +Web search, in bytes"),
+        ("rail_aligned", r"collective\.placement +rail_aligned +By position at their switch"),
+        ("polarisation", r'routing = "ecmp_equal_seeds" +Like `ecmp`, with the same hash seed'),
         ("RDMA", r"transport: dcqcn +DCQCN: rate control"),
         ("longest delay", r"dumbbell\.longest_delay "),
         ("warm up", r"(?m)^ *warm_up "),

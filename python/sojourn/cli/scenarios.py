@@ -40,6 +40,7 @@ def parts(
     else:
         sections = catalogue.parts_text(families, name) or [
             *catalogue.field_text(families, name),
+            *catalogue.value_text(families, name),
             *catalogue.search(families, name),
         ]
     if not sections:

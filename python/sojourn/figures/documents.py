@@ -114,11 +114,18 @@ def _parameter_table(parameters: list[dict[str, Any]]) -> list[str]:
         return []
     rows = [
         f"| `{parameter['name']}` | {default_text(parameter)} | {_allowed(parameter['allowed'])} "
-        f"| {_cell(parameter['about'])} |"
+        f"| {_meaning(parameter)} |"
         for parameter in parameters
     ]
     header = "| parameter | default | allowed | meaning and source |"
     return ["", header, "| --- | --- | --- | --- |", *rows]
+
+
+def _meaning(parameter: Mapping[str, Any]) -> str:
+    """Return a parameter's meaning, with a line for each of its values that are words."""
+    values = parameter.get("values", {}).items()
+    lines = [parameter["about"], *(f"`{value}`: {meaning}" for value, meaning in values)]
+    return "<br>".join(map(_cell, lines))
 
 
 def _allowed(text: str) -> str:

@@ -21,9 +21,6 @@ ALIASES = {
 }
 """Other names of components, which their descriptions do not contain."""
 
-VALUE = re.compile(r'"[^"]*"')
-"""A value in the text of allowed values."""
-
 
 def overview(catalogue: Mapping[str, Any]) -> list[RenderableType]:
     """Return one line for each component, under the name of its family."""
@@ -45,7 +42,7 @@ def parts_text(catalogue: Mapping[str, Any], name: str) -> list[RenderableType]:
         for part in members:
             if _plain(name) in (_plain(family), _plain(part["name"])):
                 pieces += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
-                pieces.append(_parameter_table(part["parameters"]))
+                pieces += _parameter_tables(part["parameters"])
                 if changed := _set_by_environments(catalogue, family, part):
                     names = ", ".join(changed)
                     pieces.append(
@@ -79,13 +76,24 @@ def field_text(catalogue: Mapping[str, Any], name: str) -> list[RenderableType]:
         for row in part["parameters"]
         if _plain(row["name"]) == _plain(name)
     ]
-    return [Text(f"scenario: {name}", style="bold"), _parameter_table(rows)] if rows else []
+    return [Text(f"scenario: {name}", style="bold"), *_parameter_tables(rows)] if rows else []
+
+
+def value_text(catalogue: Mapping[str, Any], name: str) -> list[RenderableType]:
+    """Return the meanings of a value of parameters, if it has this name."""
+    rows = [
+        (parameter, value, meaning)
+        for parameter, value, meaning in _values(catalogue)
+        if _plain(value) == _plain(name)
+    ]
+    return [_value_table(rows)] if rows else []
 
 
 def search(catalogue: Mapping[str, Any], words: str) -> list[RenderableType]:
-    """Return the components and parameters whose names, meanings or values contain the words.
+    """Return the components, parameters and values whose names or meanings contain the words.
 
-    A field of a scenario with this name is left out: `field_text` shows it.
+    Fields of a scenario and values with this name are left out: `field_text` and `value_text` show
+    them.
     """
     matches = _matches(catalogue, words)
     rows = {name: meaning for name, meaning in matches if _plain(name) != _plain(words)}
@@ -115,13 +123,32 @@ def _matches(catalogue: Mapping[str, Any], words: str) -> Iterator[tuple[str, st
     for family, part, parameter in named:
         if parameter is None or (family, parameter["about"]) in meanings:
             continue
-        owner = "" if part["name"] == "scenario" else f"{part['name']}."
-        name = f"{owner}{parameter['name']}"
-        values = [value for value in VALUE.findall(parameter["allowed"]) if pattern.search(value)]
-        if values or pattern.search(f"{parameter['name']} {parameter['about']}"):
+        if pattern.search(f"{parameter['name']} {parameter['about']}"):
             meanings.add((family, parameter["about"]))
-            about = " ".join(parameter["about"].split())
-            yield (f"{name} = {values[0]}" if values else name), about
+            yield _full_name(part, parameter), " ".join(parameter["about"].split())
+    for parameter, value, meaning in _values(catalogue):
+        if _plain(value) != _plain(words) and pattern.search(f"{value} {meaning}"):
+            yield f'{parameter} = "{value}"', meaning
+
+
+def _values(catalogue: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield parameters, their values that are words, and the meanings, each meaning once."""
+    known = set()
+    for family, members in catalogue.items():
+        # The parameters of environments are those of other components.
+        for part in members if family != "environment" else ():
+            for parameter in part["parameters"]:
+                name = parameter["name"].rpartition(".")[2]
+                for value, meaning in parameter.get("values", {}).items():
+                    if (key := (name, value, meaning)) not in known:
+                        known.add(key)
+                        yield _full_name(part, parameter), value, meaning
+
+
+def _full_name(part: Mapping[str, Any], parameter: Mapping[str, Any]) -> str:
+    """Return the name of a parameter with that of its component."""
+    owner = "" if part["name"] == "scenario" else f"{part['name']}."
+    return f"{owner}{parameter['name']}"
 
 
 def _plain(name: str) -> str:
@@ -138,21 +165,42 @@ def _lines(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> Table:
     rows = list(rows)
     table = rich_table(*columns)
     table.columns[1].justify = "left"
-    # Two spaces are before each column, and one is behind it.
-    width = console.width - max(len(name) for name, _ in rows) - 6
+    # Three spaces are between the columns, and two at each end.
+    width = console.width - max(len(name) for name, _ in rows) - 7
     for name, meaning in rows:
         table.add_row(Text(name), Text(textwrap.shorten(meaning, max(width, 20), placeholder=" …")))
     return table
 
 
-def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
+def _parameter_tables(parameters: Iterable[Mapping[str, Any]]) -> list[Table]:
+    """Return the table of parameters, and that of the meanings of their values."""
     table = rich_table("parameter", "default", "allowed", "meaning and source")
     for column in table.columns[1:]:
         column.justify = "left"
+    values = []
     for parameter in parameters:
         default = parameter["default"]
         text = default if isinstance(default, str) else json.dumps(default)
         text = "required" if default is None else text
         about, allowed = " ".join(parameter["about"].split()), parameter["allowed"]
         table.add_row(parameter["name"], Text(text), Text(allowed), Text(about))
+        values += [
+            (parameter["name"], value, meaning)
+            for value, meaning in parameter.get("values", {}).items()
+        ]
+    return [table, _value_table(values)] if values else [table]
+
+
+def _value_table(rows: Iterable[tuple[str, str, str]]) -> Table:
+    """Return a table of parameters, values and meanings; a parameter stands at its first value."""
+    table = rich_table("parameter", "value", "meaning")
+    for column in table.columns[1:]:
+        column.justify = "left"
+    # Names stay whole, so that meanings are wrapped first.
+    for column in table.columns[:2]:
+        column.no_wrap = True
+    last = ""
+    for parameter, value, meaning in rows:
+        table.add_row(parameter if parameter != last else "", Text(value), Text(meaning))
+        last = parameter
     return table

@@ -8,7 +8,7 @@ use super::routes::tree::Branches;
 use super::routes::{Routes, Routing};
 use crate::base::random::Random;
 use crate::base::schema::json_schema::{Definitions, either};
-use crate::base::schema::{Parameter, Problem, did_you_mean, wrong};
+use crate::base::schema::{Parameter, Problem, did_you_mean, first_sentence, wrong};
 use crate::base::units::Time;
 use crate::load_balancing::policies::Config;
 use crate::load_balancing::{LoadBalancer, NextHops, Overlay, SwitchInfo};
@@ -130,6 +130,11 @@ impl Parameter for Forwarding {
     fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
         let words = Routing::schema(None, definitions);
         either([words, Config::schema(None, definitions)])
+    }
+    fn meanings() -> Vec<(&'static str, String)> {
+        let policies = Config::catalogue().into_iter();
+        let policies = policies.map(|it| (it.name, first_sentence(&it.about).to_owned()));
+        Routing::meanings().into_iter().chain(policies).collect()
     }
 }
 

@@ -234,6 +234,10 @@ macro_rules! choices {
         impl $name {
             /// The words.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The words, each with its meaning.
+            const MEANINGS: &'static [(&'static str, &'static str)] =
+                &[$( ($word, concat!($($doc, "\n"),+)) ),+];
         }
 
         impl $crate::base::schema::Parameter for $name {
@@ -257,7 +261,11 @@ macro_rules! choices {
             fn schema(
                 _default: Option<&Self>, _definitions: &mut $crate::base::schema::json_schema::Definitions,
             ) -> serde_json::Value {
-                $crate::base::schema::json_schema::word(&[$( ($word, concat!($($doc, "\n"),+)) ),+])
+                $crate::base::schema::json_schema::word(Self::MEANINGS)
+            }
+            fn meanings() -> Vec<(&'static str, String)> {
+                let words = Self::MEANINGS.iter();
+                words.map(|(word, about)| (*word, $crate::base::schema::paragraph(about))).collect()
             }
         }
     };

@@ -202,6 +202,11 @@ pub trait Parameter: Sized {
     fn entries() -> Vec<ParameterInfo> {
         Vec::new()
     }
+
+    /// Returns the allowed words, each with its meaning.
+    fn meanings() -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 }
 
 /// Parameter in the catalogue.
@@ -217,17 +222,21 @@ pub struct ParameterInfo {
     pub default: Option<Value>,
     /// Meaning and source.
     pub about: String,
+    /// Allowed words, each with its meaning.
+    pub values: Vec<(&'static str, String)>,
 }
 
 impl ParameterInfo {
     /// Returns the parameter as plain data.
     fn show(&self) -> Value {
+        let values = self.values.iter().map(|(word, about)| (*word, about.as_str()));
         json!({
             "name": self.name,
             "allowed": self.allowed,
             "bounds": self.bounds,
             "default": self.default,
             "about": self.about,
+            "values": values.collect::<Value>(),
         })
     }
 }
@@ -436,7 +445,8 @@ pub fn entries_of<T: Parameter>(
         None => T::allowed(),
     };
     let bounds = rule.and_then(|rule| rule.keywords());
-    let own = ParameterInfo { name: name.to_owned(), allowed, bounds, default, about };
+    let (name, values) = (name.to_owned(), T::meanings());
+    let own = ParameterInfo { name, allowed, bounds, default, about, values };
     std::iter::once(own).chain(of_inner).collect()
 }
 
@@ -458,6 +468,11 @@ fn pointer(name: &str) -> String {
 /// Returns a doc comment as one paragraph of text.
 pub fn paragraph(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first sentence of a text.
+pub(crate) fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
 }
 
 #[cfg(test)]
@@ -562,6 +577,9 @@ mod tests {
         assert_eq!(names, ["rate", "shape", "inner", "inner.delay", "inner.share"]);
         assert_eq!(entries[3].default, Some(json!("7 us")));
         assert_eq!(entries[0].default, None);
+        let shape = entries[1].show();
+        assert_eq!(shape["values"], json!({ "round": "Round.", "square": "Square." }));
+        assert_eq!(entries[0].show()["values"], json!({}));
     }
 
     #[test]

@@ -114,6 +114,9 @@ impl<T: Parameter> Parameter for Option<T> {
     fn entries() -> Vec<ParameterInfo> {
         T::entries()
     }
+    fn meanings() -> Vec<(&'static str, String)> {
+        T::meanings()
+    }
 }
 
 impl<T: Parameter> Parameter for Vec<T> {
@@ -133,6 +136,9 @@ impl<T: Parameter> Parameter for Vec<T> {
     }
     fn entries() -> Vec<ParameterInfo> {
         T::entries()
+    }
+    fn meanings() -> Vec<(&'static str, String)> {
+        T::meanings()
     }
 }
 
@@ -155,6 +161,9 @@ impl<T: Parameter> Parameter for Box<T> {
     }
     fn entries() -> Vec<ParameterInfo> {
         T::entries()
+    }
+    fn meanings() -> Vec<(&'static str, String)> {
+        T::meanings()
     }
 }
 
@@ -179,5 +188,8 @@ impl<T: Parameter> Parameter for BTreeMap<String, T> {
     }
     fn entries() -> Vec<ParameterInfo> {
         T::entries()
+    }
+    fn meanings() -> Vec<(&'static str, String)> {
+        T::meanings()
     }
 }

@@ -125,7 +125,7 @@ fn declared() -> Vec<ParameterInfo> {
     all
 }
 
-/// Returns a parameter with its value in an environment as the default.
+/// Returns a parameter with its value in an environment as the default, and with the meaning of this value.
 ///
 /// # Panics
 /// If no parameter has this name. This is an error in an environment.
@@ -136,13 +136,16 @@ fn entry(declared: &[ParameterInfo], name: String, value: Value) -> ParameterInf
                      bandwidth-delay product of the slowest link over the longest path, or the buffer of a \
                      switch.";
         let allowed = "a capacity, as in queues".to_owned();
-        return ParameterInfo { name, allowed, bounds: None, default, about: about.to_owned() };
+        let about = about.to_owned();
+        return ParameterInfo { name, allowed, bounds: None, default, about, values: Vec::new() };
     }
     let declared = declared.iter().find(|entry| entry.name == name);
     let declared = declared.unwrap_or_else(|| panic!("an environment sets the unknown `{name}`"));
     let paper = declared.default.as_ref().map_or("required".into(), text);
     let about = format!("In `paper`: {paper}. {}", declared.about);
-    ParameterInfo { default, about, ..declared.clone() }
+    let mut values = declared.values.clone();
+    values.retain(|(word, _)| default.as_ref().is_some_and(|value| value == word));
+    ParameterInfo { default, about, values, ..declared.clone() }
 }
 
 fn text(value: &Value) -> String {

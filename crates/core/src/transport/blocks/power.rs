@@ -10,7 +10,8 @@ crate::choices! {
         /// As published: the moving average continues from the present window, and power has no floor.
         Paper = "paper",
         /// As in the authors' simulator: the moving average continues from the window of the last RTT, a link
-        /// receives at least half its rate, and power has a target other than 1.
+        /// receives at least half its rate, and power has a target other than 1: 0.95 under `powertcp`, so
+        /// that a lone flow leaves some 5 % of a link unused, and 1.05 under `theta_powertcp`.
         Simulator = "simulator",
     }
 }
