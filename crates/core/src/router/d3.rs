@@ -156,15 +156,15 @@ impl D3 {
         // full share, so that it does not stay limited forever.
         let available = limit.map_or(self.capacity - self.sums.allotted, |_| entitled);
         let base = self.config.base.0 as f64 / self.rtt;
-        let offered = entitled.min(available).max(base).min(upstream);
         // Rounded as in packets, so that the returned rate does not seem smaller.
-        let offered = f64::from(offered as f32);
+        let offered = f64::from(entitled.min(available).max(base) as f32);
+        let granted = offered.min(upstream);
         // The answer may arrive after the next request.
-        let allotted = limit.map_or(offered, |limit| limit.min(offered));
+        let allotted = limit.map_or(granted, |limit| limit.min(granted));
         let entry = FlowAllocation { desired, offered, allotted, requested_at: now };
         self.sums.add(&entry);
         self.flows.insert(flow, entry);
-        offered
+        granted
     }
 
     /// Removes a flow and its allocation.
@@ -389,6 +389,24 @@ mod tests {
         assert_near(request(&mut router, 1, 200.0, 5), 1000.0 - offered - 325.0);
         assert_near(request(&mut router, 2, 0.0, 5), 700.0 / 3.0);
         assert_near(request(&mut router, 1, 200.0, 6), 200.0 + 700.0 / 3.0);
+    }
+
+    #[test]
+    fn shares_that_an_earlier_router_denies_go_to_other_flows() {
+        let mut router = router();
+        let limited = |router: &mut D3, upstream: f64, round| {
+            router.allocate(FLOW.flow, 100e3, upstream, at(300 * round)) / 1e3
+        };
+        for round in 0..4 {
+            assert_near(limited(&mut router, 150e3, round), 150.0);
+            for (flow, desired) in [(1, 200.0), (2, 0.0)] {
+                request(&mut router, flow, desired, round);
+            }
+        }
+        assert_near(router.flows[&1].allotted / 1e3, 200.0 + 650.0 / 2.0);
+        assert_near(router.flows[&2].allotted / 1e3, 650.0 / 2.0);
+        // It gets its full share once the earlier router allots more.
+        assert_near(limited(&mut router, f64::INFINITY, 4), 100.0 + 700.0 / 3.0);
     }
 
     #[test]
