@@ -22,7 +22,9 @@ crate::parameters! {
         /// Additive increase; times the base RTT it is beta ([powertcp22]: the line rate divided by the flows
         /// of a host; authors' simulator: 150 Mb/s).
         pub additive_increase: FlowRate = FlowRate::from_mbps(150), where positive;
-        /// Form of the law; in that of the simulator every ACK changes the rate, otherwise one per RTT.
+        /// Form of the law; in that of the simulator every ACK changes the rate, otherwise one per RTT. In
+        /// the form of the paper power is near 0 while a queue drains without arrivals, and the next window
+        /// is that of the line rate: many flows that start together (16 at 100 Gb/s) keep a long queue.
         pub form: Form = Form::Paper;
         /// Minimum rate ([powertcp22] gives none; authors' simulator: 100 Mb/s at 25 Gb/s).
         pub min_rate: FlowRate = FlowRate::from_mbps(100), where positive;
