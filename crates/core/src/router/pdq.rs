@@ -21,7 +21,7 @@ crate::parameters! {
         /// If true, paused flows send fewer probes the lower they are in the list ([pdq12] §3).
         pub suppressed_probing: bool = true;
         /// Time after resuming a flow during which the router resumes no other flow ([pdq12] §3: a
-        /// small time).
+        /// small time). Links idle if flows end sooner: 10 us are 12.5 KB at 10 Gb/s.
         pub dampening: Duration = Duration::from_micros(10);
         /// RTT before a flow has reported one.
         pub initial_rtt: Duration = Duration::from_micros(100), where positive;
@@ -48,7 +48,7 @@ impl RouterKind for Config {
             last_resumed: None,
             unlisted: Vec::new(),
             seen: [0; 2],
-            share: 0.0,
+            share: link_rate,
             next_tick: Time::ZERO + self.initial_rtt * 2,
         })
     }
@@ -76,6 +76,8 @@ struct ListedFlow {
     rtt: f32,
     /// Rate granted by its last ACK, in bytes per second.
     rate: f64,
+    /// Rate that this router granted last, which an ACK may not have confirmed yet.
+    granted: f64,
     /// Router that pauses the flow.
     paused_by: Option<u16>,
     last_seen: Time,
@@ -103,12 +105,13 @@ struct Pdq {
     rtt: f64,
     /// Flow that was resumed last, and the time.
     last_resumed: Option<(FlowNumber, Time)>,
-    /// Flows that do not fit into the list and were seen since the last tick, in order of their numbers.
-    unlisted: Vec<FlowNumber>,
+    /// Flows that do not fit into the list and were seen since the last tick, in order of their numbers, with
+    /// the rates that they were granted.
+    unlisted: Vec<(FlowNumber, f64)>,
     /// Number of times that a flow joined these since the last tick, and before it. A flow that was listed
     /// meanwhile counts again: with each flow once, 48 flows of 1 MB at 1 Gb/s took 1.4 times as long.
     seen: [usize; 2],
-    /// Rate of each unlisted flow.
+    /// Largest rate of an unlisted flow.
     share: f64,
     next_tick: Time,
 }
@@ -135,17 +138,25 @@ impl Router for Pdq {
             remaining,
             rtt,
             rate: previous.map_or(0.0, |previous| previous.rate),
+            granted: 0.0,
             paused_by: previous.map_or(paused_by, |previous| previous.paused_by),
             last_seen: now,
         };
-        let granted = match self.insert(entry, previous.is_some()) {
-            Some(position) => self.allocate(position, requested, now),
-            None => self.unlisted_share(packet.flow).min(requested),
+        let (granted, probe_after) = match self.insert(entry, previous.is_some()) {
+            Some(position) => {
+                let rate = self.allocate(position, requested, now);
+                self.list[position].granted = rate;
+                (rate, 0)
+            }
+            None => (
+                self.grant_unlisted(packet.flow, requested),
+                self.probe_after(self.last_position()),
+            ),
         };
         let grant = if granted > 0.0 {
             Grant::Rate(granted as f32)
         } else {
-            Grant::Pause { by: self.router_id, probe_after: 0 }
+            Grant::Pause { by: self.router_id, probe_after }
         };
         packet.write_feedback(grant.number());
     }
@@ -160,21 +171,25 @@ impl Router for Pdq {
             _ => return,
         };
         let Some(position) = self.position(packet.flow) else {
-            if let Grant::Pause { by, probe_after } = grant
+            // A flow that left the list while its ACK was on the way.
+            if let Grant::Pause { by, probe_after: 0 } = grant
                 && by == self.router_id
             {
-                self.suppress_probes(packet, self.last_position(), probe_after);
+                self.suppress_probes(packet, self.last_position(), 0);
             }
             return;
         };
         let entry = &mut self.list[position];
         match grant {
-            Grant::Rate(rate) => (entry.rate, entry.paused_by) = (f64::from(rate), None),
+            Grant::Rate(rate) => {
+                (entry.rate, entry.paused_by) = (f64::from(rate), None);
+                entry.granted = entry.rate;
+            }
             Grant::Pause { by, .. } if by != self.router_id => {
                 self.list.remove(position);
             }
             Grant::Pause { by, probe_after } => {
-                (entry.rate, entry.paused_by) = (0.0, Some(by));
+                (entry.rate, entry.granted, entry.paused_by) = (0.0, 0.0, Some(by));
                 self.suppress_probes(packet, position, probe_after);
             }
         }
@@ -196,10 +211,10 @@ impl Router for Pdq {
         }
         let span = 2.0 * self.rtt;
         self.capacity = (self.link_rate - view.backlog as f64 / span).max(0.0);
-        let left = self.capacity - self.list.iter().map(|entry| entry.rate).sum::<f64>();
-        self.share = self.zero_if_small(left / self.unlisted_count().max(1) as f64);
-        self.seen = [0, self.seen[0]];
         self.unlisted.clear();
+        let share = self.ungranted() / self.unlisted_count().max(1) as f64;
+        self.share = share.max(MIN_SHARE * self.link_rate);
+        self.seen = [0, self.seen[0]];
         self.next_tick = view.now + Duration::from_seconds(span);
     }
 
@@ -221,9 +236,14 @@ impl Pdq {
     fn remove(&mut self, flow: FlowNumber) {
         if let Some(position) = self.position(flow) {
             self.list.remove(position);
-        } else if let Ok(place) = self.unlisted.binary_search(&flow) {
+        } else if let Ok(place) = self.unlisted_place(flow) {
             self.unlisted.remove(place);
         }
+    }
+
+    /// Returns the place of a flow among those outside the list, or the place at which to insert it.
+    fn unlisted_place(&self, flow: FlowNumber) -> Result<usize, usize> {
+        self.unlisted.binary_search_by_key(&flow, |other| other.0)
     }
 
     /// Returns the position behind the listed and the other flows. The paper leaves open how often flows
@@ -240,12 +260,15 @@ impl Pdq {
     /// Lets a flow that this router pauses probe later the lower it is, unless another router defers its
     /// probes further.
     fn suppress_probes(&self, packet: &mut Packet, position: usize, probe_after: u8) {
-        if self.config.suppressed_probing {
-            let longest = Grant::UNCONFIRMED - 1;
-            let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(longest).min(longest);
-            let grant = Grant::Pause { by: self.router_id, probe_after: probe_after.max(fifths) };
-            packet.write_feedback(grant.number());
-        }
+        let probe_after = probe_after.max(self.probe_after(position));
+        packet.write_feedback(Grant::Pause { by: self.router_id, probe_after }.number());
+    }
+
+    /// Returns the time to the next probe of a flow at this position, in fifths of an RTT.
+    fn probe_after(&self, position: usize) -> u8 {
+        let longest = Grant::UNCONFIRMED - 1;
+        let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(longest).min(longest);
+        if self.config.suppressed_probing { fifths } else { 0 }
     }
 
     /// Returns the rate, or 0 if it is too small to be granted.
@@ -274,7 +297,8 @@ impl Pdq {
 
     /// Returns the rate of the flow at a position; 0 pauses it.
     fn allocate(&mut self, position: usize, requested: f64, now: Time) -> f64 {
-        let rate = self.zero_if_small(self.available_bandwidth(position)).min(requested);
+        let left = self.left_by(&self.list[..position], |entry| entry.rate);
+        let rate = self.zero_if_small(left.max(0.0)).min(requested);
         let ListedFlow { flow, paused_by, .. } = self.list[position];
         let dampening = self.config.dampening;
         let is_dampened = paused_by.is_some()
@@ -291,30 +315,41 @@ impl Pdq {
         0.0
     }
 
-    /// Returns the bandwidth left by the more critical flows, except those that are about to end
+    /// Returns the capacity that flows of the list leave at these rates, except those that are about to end
     /// ([pdq12] algorithm 2).
-    fn available_bandwidth(&self, position: usize) -> f64 {
+    fn left_by(&self, flows: &[ListedFlow], rate: impl Fn(&ListedFlow) -> f64) -> f64 {
         let early_start = self.config.early_start;
         let (mut ending_rtts, mut taken) = (0.0, 0.0);
-        for entry in &self.list[..position] {
+        for entry in flows {
             let rtt = if entry.rtt > 0.0 { f64::from(entry.rtt) } else { self.rtt };
             let remaining_rtts = f64::from(entry.remaining) / rtt;
             if remaining_rtts < early_start && ending_rtts < early_start {
                 ending_rtts += remaining_rtts;
             } else {
-                taken += entry.rate;
+                taken += rate(entry);
             }
         }
-        (self.capacity - taken).max(0.0)
+        self.capacity - taken
     }
 
-    /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity).
-    fn unlisted_share(&mut self, flow: FlowNumber) -> f64 {
-        if let Err(place) = self.unlisted.binary_search(&flow) {
-            self.unlisted.insert(place, flow);
+    /// Returns the capacity that is left for flows outside the list.
+    fn ungranted(&self) -> f64 {
+        let unlisted: f64 = self.unlisted.iter().map(|other| other.1).sum();
+        self.left_by(&self.list, |entry| entry.granted) - unlisted
+    }
+
+    /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity). The flow draws
+    /// it from what is left, since more flows than were counted may arrive before the next tick.
+    fn grant_unlisted(&mut self, flow: FlowNumber, requested: f64) -> f64 {
+        let place = self.unlisted_place(flow).unwrap_or_else(|place| {
+            self.unlisted.insert(place, (flow, 0.0));
             self.seen[0] += 1;
-        }
-        self.share
+            place
+        });
+        self.unlisted[place].1 = 0.0;
+        let rate = self.zero_if_small(self.share.min(self.ungranted())).min(requested);
+        self.unlisted[place].1 = rate;
+        rate
     }
 }
 
@@ -455,6 +490,53 @@ mod tests {
         }
         assert_eq!(waiting(&mut *router, 1, 5), at_position(1));
         assert_eq!(waiting(&mut *router, 2, 5), at_position(12));
+    }
+
+    #[test]
+    fn a_burst_on_an_idle_port_pauses_all_flows_outside_the_list_and_spreads_their_probes() {
+        let mut router = router(&json!({ "initial_rtt": "100 us" }));
+        for us in [200, 400, 600] {
+            router.on_tick(PortView { now: at(us), backlog: 0 });
+        }
+        // Two flows are listed before an ACK confirms the rate of the first.
+        let format: Format = defaults();
+        let grants: Vec<_> = (0..40)
+            .map(|flow| {
+                let header =
+                    Header::Pdq { grant: Grant::Rate(LINK_RATE), remaining: 0.1, rtt: RTT };
+                let mut syn = format.control(Kind::Syn, flow, at(700)).with_header(header);
+                router.on_arrival(&mut syn, &FLOW, at(700));
+                Grant::of(syn.header().feedback())
+            })
+            .collect();
+        assert_eq!(grants[..2], [Grant::Rate(LINK_RATE); 2]);
+        let waiting: Vec<_> =
+            (3..=40).map(|position| Grant::Pause { by: 7, probe_after: position }).collect();
+        assert_eq!(grants[2..], waiting);
+    }
+
+    #[test]
+    fn unlisted_flows_share_what_is_left_and_lose_it_to_listed_flows() {
+        let mut router = router(&json!({ "initial_rtt": "100 us", "most_flows": 1 }));
+        let mut request = |flow: u32, remaining: f32, rate: f32| match request_with(
+            &mut *router,
+            flow,
+            remaining,
+            Grant::Rate(rate),
+            at(1),
+        ) {
+            Grant::Rate(rate) => rate,
+            Grant::Pause { .. } => 0.0,
+        };
+        // The listed flow leaves 60 MB/s.
+        assert_eq!(request(0, 0.1, 65e6), 65e6);
+        for _packet in 0..3 {
+            let rates = [1, 2, 3, 4].map(|flow| request(flow, 0.2, 25e6));
+            assert_eq!(rates, [25e6, 25e6, 10e6, 0.0]);
+        }
+        // A more critical flow takes the list's place and the whole link.
+        assert_eq!(request(5, 0.05, LINK_RATE), LINK_RATE);
+        assert_eq!([0, 1, 2, 3, 4].map(|flow| request(flow, 0.2, 25e6)), [0.0; 5]);
     }
 
     #[test]

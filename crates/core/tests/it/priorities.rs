@@ -444,12 +444,16 @@ fn pdq_flows_finish_despite_losses() {
 
 #[test]
 fn pdq_long_flow_resumes_after_more_critical_flows() {
-    // Ten short flows arrive at the rate at which the link serves them.
-    let mut list = vec![(0.0, 16, 0, 500)];
-    list.extend((0..10).map(|i| (20.0 + 60.0 * f64::from(i), 32 + i, 0, 50)));
-    let results = run(&with(&fabric("pdq"), packets(&list)));
-    let all = SYN_US + 1000.0 * PACKET_US + BETWEEN_RACKS_US;
-    assert_late(fcts(&results)[0], all, 4.0 * ROUND_TRIP_US, "the long one ends last");
+    // Ten short flows arrive at about the rate at which the link serves them. Each interrupts the long flow,
+    // which costs the link at most an RTT.
+    for interval in [50.0, 55.0, 60.0, 65.0, 70.0] {
+        let mut list = vec![(0.0, 16, 0, 500)];
+        list.extend((0..10).map(|i| (20.0 + interval * f64::from(i), 32 + i, 0, 50)));
+        let results = run(&with(&fabric("pdq"), packets(&list)));
+        let all = SYN_US + 1000.0 * PACKET_US + BETWEEN_RACKS_US;
+        let what = format!("the long one ends last, with others every {interval} us");
+        assert_late(fcts(&results)[0], all, 10.0 * ROUND_TRIP_US, &what);
+    }
 }
 
 #[test]
@@ -503,6 +507,58 @@ fn equal_pdq_flows_take_little_longer_than_their_link_needs() {
             assert!(times < most, "{count} flows at {gbps} Gb/s take {times:.2} times as long");
         }
     }
+}
+
+#[test]
+fn equal_pdq_flows_are_served_one_after_the_other_at_any_start() {
+    // Flows of 20 KB end within a fraction of the RTT that they wait for a rate.
+    for (gbps, kilobytes, count, most) in [
+        (1.0, 200.0, 50, 1.15),
+        (10.0, 1000.0, 64, 1.15),
+        (100.0, 1000.0, 50, 1.15),
+        (100.0, 20.0, 64, 3.0),
+    ] {
+        let mean_us = |start: &str| {
+            let flow = |i| json!({ "source": i, "target": 0, "size": format!("{kilobytes} KB"), "start": start });
+            let results = run(&json!({
+                "topology": {
+                    "kind": "star", "hosts": count + 1, "rate": format!("{gbps} Gbps"),
+                    "delay": "2 us",
+                },
+                "transport": "pdq",
+                "router": { "kind": "pdq", "initial_rtt": "10 us" },
+                "workload": { "kind": "flows", "flows": (1..=count).map(flow).collect::<Vec<_>>() },
+            }));
+            fcts(&results).into_iter().sum::<f64>() / f64::from(count)
+        };
+        // Packets of 1448 B of data and 52 B of headers.
+        let each = kilobytes * 1e3 / 1448.0 * 12.0 / gbps;
+        let one_by_one = each * f64::from(count + 1) / 2.0;
+        let means = ["0 us", "10 ms"].map(mean_us);
+        for mean in means {
+            let times = mean / one_by_one;
+            assert!(times < most, "{count} flows at {gbps} Gb/s: {times:.2} times their mean turn");
+        }
+        assert_near(means[1], means[0], 0.05, &format!("a later start at {gbps} Gb/s"));
+    }
+}
+
+#[test]
+fn pdq_flows_with_near_deadlines_meet_them_among_many_others() {
+    // 32 flows of 1.66 ms; every other one has until 40 ms, of which these take 27 ms.
+    let flow = |i: u32| {
+        let deadline = if i.is_multiple_of(2) { "40 ms" } else { "100 ms" };
+        json!({ "source": i, "target": 0, "size": "200 KB", "deadline": deadline })
+    };
+    let results = run(&json!({
+        "topology": { "kind": "star", "hosts": 33, "rate": "1 Gbps", "delay": "36 us" },
+        "transport": "pdq",
+        "workload": { "kind": "flows", "flows": (1..=32).map(flow).collect::<Vec<_>>() },
+    }));
+    assert_eq!(count(&results, "finished"), 32);
+    let near = fcts(&results).into_iter().skip(1).step_by(2);
+    let latest = near.fold(0.0, f64::max);
+    assert!(latest < 40e3, "{latest} us");
 }
 
 /// Number of control packets that a link has carried.
