@@ -338,8 +338,9 @@ impl Pdq {
         self.left_by(&self.list, |entry| entry.granted) - unlisted
     }
 
-    /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity). The flow draws
-    /// it from what is left, since more flows than were counted may arrive before the next tick.
+    /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity). It is taken
+    /// from the capacity that no flow has been granted, since more flows than were counted may arrive before
+    /// the next tick.
     fn grant_unlisted(&mut self, flow: FlowNumber, requested: f64) -> f64 {
         let place = self.unlisted_place(flow).unwrap_or_else(|place| {
             self.unlisted.insert(place, (flow, 0.0));
@@ -355,6 +356,8 @@ impl Pdq {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "rates are requested and granted exactly")]
+
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::model::packet::Format;

@@ -213,7 +213,8 @@ impl Scenario {
         })
     }
 
-    /// Warns of queues that lack what their transports were designed for or use, and of mixtures of transports.
+    /// Warns of queues that lack what their transports were designed for or use, and of mixtures of
+    /// transports.
     fn queue_kind_warnings(
         &self,
         simulation: &Simulation<'_>,

@@ -122,10 +122,10 @@ fn v1_several_flows_keep_one_bdp_in_the_queue() {
 
 #[test]
 fn v1_is_not_slowed_down_by_losses() {
-    // [bbr16] measures the goodput that the losses leave, up to a loss of 5 %. It falls as the loss nears that
-    // of the probing gain, 20 %; here it is 5 % less at a loss of 5 %. TCP would have 7 %, by the square-root
-    // law. With Linux's loss recovery, as in the measurement: a timeout for each lost retransmission would
-    // stop the flow for long.
+    // [bbr16] measures the goodput that the losses leave, up to a loss of 5 %. It falls as the loss nears
+    // that of the probing gain, 20 %; here it is 5 % less at a loss of 5 %. TCP would have 7 %, by the
+    // square-root law. With Linux's loss recovery, as in the measurement: a timeout for each lost
+    // retransmission would stop the flow for long.
     let bbr = json!({ "kind": "bbr", "reliability": { "recovery": "rack" } });
     let at = |loss: f64| with(&path(&bbr, &[0.0], 9), json!({ "topology": { "loss": loss } }));
     for (loss, tolerance) in [(0.02, 0.03), (0.05, 0.10)] {

@@ -87,8 +87,9 @@ fn calls(kind: &str, rest: &Value) -> Value {
 #[test]
 fn more_calls_than_servers_process_are_refused_unless_allowed() {
     let problem = try_run(&calls("storage", &json!({}))).unwrap_err();
-    let expected = "workload.pattern.load: offers 56139.1 calls/s to each server in the mean, which processes \
-                    only 20000.0 calls/s: 2.81 times its rate; give less, or `allow_overload = true`";
+    let expected = "workload.pattern.load: offers 56139.1 calls/s to each server in the mean, which \
+                    processes only 20000.0 calls/s: 2.81 times its rate; give less, or \
+                    `allow_overload = true`";
     assert_eq!(problem, expected);
     let load = |kind: &str, rest: &Value| {
         let summary = run(&calls(kind, rest)).summary;

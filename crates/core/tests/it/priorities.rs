@@ -519,7 +519,8 @@ fn equal_pdq_flows_are_served_one_after_the_other_at_any_start() {
         (100.0, 20.0, 64, 3.0),
     ] {
         let mean_us = |start: &str| {
-            let flow = |i| json!({ "source": i, "target": 0, "size": format!("{kilobytes} KB"), "start": start });
+            let size = format!("{kilobytes} KB");
+            let flow = |i| json!({ "source": i, "target": 0, "size": size, "start": start });
             let results = run(&json!({
                 "topology": {
                     "kind": "star", "hosts": count + 1, "rate": format!("{gbps} Gbps"),

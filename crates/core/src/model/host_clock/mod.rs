@@ -71,9 +71,9 @@ crate::parameters! {
         pub rate_tolerance: f64 = 0.0, where |tolerance| {
             if (0.0..=0.01).contains(tolerance) { Ok(()) } else { Err("from 0 to 0.01") }
         };
-        /// Longest time that a packet waits on its way from its host, at random and in order. With up to the
-        /// time of a packet on the bottleneck, the shares of flows in a drop-tail queue do not depend on the
-        /// exact times of their packets ([floyd92]).
+        /// Longest random addition to the delay of links from hosts; packets stay in order. If it is the
+        /// transmission time of a packet on the bottleneck, the shares of flows in a drop-tail queue do not
+        /// depend on the exact times of their packets ([floyd92]).
         pub jitter: Duration = Duration::ZERO, where |jitter| {
             if *jitter <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
         };

@@ -524,7 +524,7 @@ fn invalid_workloads_are_rejected() {
             error(json!({"kind": "flows", "flows": [flow(0, 1), flow(0, 4)]})),
             error(json!({"kind": "flows", "flows": [flow(0, 0)]})),
             error(
-                json!({"kind": "flows", "flows": [{"source": "sender1", "target": "reciever0"}]})
+                json!({"kind": "flows", "flows": [{"source": "sender1", "target": "receivre0"}]})
             ),
             error(json!({"kind": "flows", "flows": [{"source": 0, "target": "server"}]})),
             error(json!({"kind": "flows", "flows": [{"source": 0.5, "target": 2}]})),

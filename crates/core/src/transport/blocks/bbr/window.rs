@@ -102,9 +102,9 @@ impl BbrWindow {
         self.cwnd = (self.cwnd - f64::from(ack.lost) * self.packet).max(self.packet);
     }
 
-    /// Packet conservation: sends at least one packet for each packet delivered. Only the first ACK of recovery
-    /// cuts the window to that: later the pacing rate, not the window, may limit the data in flight (Linux,
-    /// `bbr_set_cwnd_to_recover_or_restore`).
+    /// Packet conservation: sends at least one packet for each packet delivered. Only the first ACK of
+    /// recovery cuts the window to that: later the pacing rate, not the window, may limit the data in flight
+    /// (Linux, `bbr_set_cwnd_to_recover_or_restore`).
     pub fn conserve_packets(&mut self, ack: &Ack) {
         let conserved = ((ack.in_flight.0 + ack.bytes.0) as f64).max(self.packet);
         if self.ca_state == (CaState::Recovery { is_new: true }) {
