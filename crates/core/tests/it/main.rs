@@ -35,6 +35,7 @@ mod oracles;
 mod path_cache;
 mod pauses;
 mod pcp;
+mod pdq;
 mod priorities;
 mod rate_traces;
 mod readers;
