@@ -21,7 +21,7 @@ crate::parameters! {
         /// If true, paused flows send fewer probes the lower they are in the list ([pdq12] §3).
         pub suppressed_probing: bool = true;
         /// Time after resuming a flow during which the router resumes no other flow ([pdq12] §3: a
-        /// small time). Links idle if flows end sooner: 10 us are 12.5 KB at 10 Gb/s.
+        /// small time).
         pub dampening: Duration = Duration::from_micros(10);
         /// RTT before a flow has reported one.
         pub initial_rtt: Duration = Duration::from_micros(100), where positive;

@@ -35,7 +35,7 @@ mod oracles;
 mod path_cache;
 mod pauses;
 mod pcp;
-mod pdq;
+mod pdq_bursts;
 mod priorities;
 mod rate_traces;
 mod readers;

@@ -53,7 +53,7 @@ fn packets_with_deadlines(of: &[(f64, u32, u32, u64, Option<f64>)]) -> Value {
 }
 
 /// FCTs in microseconds.
-pub(crate) fn fcts(results: &Results) -> Vec<f64> {
+fn fcts(results: &Results) -> Vec<f64> {
     assert_eq!(
         count(results, "finished"),
         count(results, "flows"),
