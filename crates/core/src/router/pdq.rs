@@ -171,7 +171,7 @@ impl Router for Pdq {
             _ => return,
         };
         let Some(position) = self.position(packet.flow) else {
-            // A flow that left the list while its ACK was on the way.
+            // The flow left the list after it was granted a rate.
             if let Grant::Pause { by, probe_after: 0 } = grant
                 && by == self.router_id
             {

@@ -65,7 +65,7 @@ impl HostNames {
             if hint.is_empty() {
                 hint = format!("; give 0 to {}, or a name", self.0.len() - 1);
             }
-            Problem::new("", format!("there is no host `{name}`{hint}"))
+            Problem::new("", format!("unknown host `{name}`{hint}"))
         })
     }
 
@@ -74,7 +74,7 @@ impl HostNames {
         for (field, host) in [("source", source), ("target", target)] {
             let last = self.0.len() - 1;
             if host as usize > last {
-                let message = format!("there is no host {host}; hosts are 0 to {last}");
+                let message = format!("unknown host {host}; hosts are 0 to {last}");
                 return Err(Problem::new(field, message));
             }
         }

@@ -268,6 +268,15 @@ impl Jitter {
 }
 
 impl Changing {
+    /// Returns a link with this delay, whose rate and delay may follow traces.
+    fn new(
+        (rate, rates): (Rate, Option<Arc<RateTrace>>),
+        (delay, delays): (Duration, Option<Arc<DelayTrace>>),
+        time_unit: Duration,
+    ) -> Self {
+        Self { rate, time_unit, rates, delay, delays, jitter: None, arrives: Time::ZERO }
+    }
+
     /// Returns the end of a transmission of `bytes` that starts at `starts`.
     fn end(&self, bytes: u16, starts: Time) -> Time {
         let bytes = Bytes(u64::from(bytes));
@@ -290,8 +299,7 @@ impl Durations {
         let (rates, delays) = (link.trace.clone(), link.delays.clone());
         let change = rates.is_some() || delays.is_some();
         let speed = if change {
-            let (jitter, arrives) = (None, Time::ZERO);
-            Speed::Changing(Changing { rate, time_unit, rates, delay, delays, jitter, arrives })
+            Speed::Changing(Changing::new((rate, rates), (delay, delays), time_unit))
         } else {
             Speed::Constant { rate, time_unit }
         };
@@ -300,17 +308,8 @@ impl Durations {
 
     fn set_jitter(&mut self, jitter: Jitter) {
         if let Speed::Constant { rate, time_unit } = *self.speed {
-            let (rates, delay, delays) = (None, self.delay, None);
-            let arrives = Time::ZERO;
-            *self.speed = Speed::Changing(Changing {
-                rate,
-                time_unit,
-                rates,
-                delay,
-                delays,
-                jitter: None,
-                arrives,
-            });
+            let changing = Changing::new((rate, None), (self.delay, None), time_unit);
+            *self.speed = Speed::Changing(changing);
         }
         if let Speed::Changing(changing) = &mut *self.speed {
             changing.jitter = Some(jitter);
