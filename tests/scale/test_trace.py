@@ -131,7 +131,7 @@ def test_flows_that_start_together_keep_their_number_and_have_distinct_senders()
     [
         ("start_s,source,target\n0,1,2\n", "size_bytes"),
         ("start_s,source,target,size_bytes\n0,1,2,abc\n", "flows.csv:2: size_bytes"),
-        ("start_s,source,target,size_bytes\n0,1,300,1000\n", "no host 300"),
+        ("start_s,source,target,size_bytes\n0,1,300,1000\n", "unknown host 300"),
         ("", "flows.csv"),
     ],
 )
