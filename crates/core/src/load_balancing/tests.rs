@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::policies::Config;
-use super::{LoadBalancer, NextHops, SwitchInfo};
+use super::{LoadBalancer, NextHops, Overlay, SwitchInfo};
 use crate::base::random::Random;
 use crate::base::schema::{Parameter, defaults};
 use crate::base::units::{Duration, Rate, Time};
@@ -116,18 +116,31 @@ fn flows_take_other_next_hops_with_another_seed() {
         graph.connect(one, other, Rate::from_gbps(10), Duration::ZERO);
     }
     let links = [0, 2, 4, 6];
-    let choices = |seed| -> Vec<usize> {
-        let switch = SwitchInfo { graph: &graph, node: one, links: &links };
-        let config = Config::read(&json!("weighted_ecmp")).unwrap();
-        let balancer = &mut *config.build(&switch, Random::new(seed, "load_balancer"));
-        let mut choose =
-            |flow| choose_among(balancer, (flow, Kind::Data), Duration::ZERO, &links, |_| 0);
-        (0..1000).map(&mut choose).collect()
-    };
-    assert_eq!(choices(1), choices(1));
-    let [one, other] = [1, 2].map(choices);
-    let alike = one.iter().zip(&other).filter(|(one, other)| one == other).count();
-    assert!(alike.abs_diff(250) < 60, "{alike} of 1000 flows choose alike");
+    // Packets of CONGA that have crossed a link between switches take one of the cables to their leaf.
+    for (kind, overlay) in [("weighted_ecmp", None), ("conga", Some(Overlay::default()))] {
+        let config = Config::read(&json!(kind)).unwrap();
+        let choices = |seed| -> Vec<usize> {
+            let switch = SwitchInfo { graph: &graph, node: one, links: &links };
+            let balancer = &mut *config.build(&switch, Random::new(seed, "load_balancer"));
+            let choose = |flow| {
+                let packet = defaults::<Format>().control(Kind::Data, flow, Time::ZERO);
+                let next_hops = &mut NextHops {
+                    now: Time::ZERO,
+                    links: &links,
+                    is_first: false,
+                    is_last: false,
+                    overlay,
+                    backlog: &mut |_| 0,
+                };
+                balancer.choose(&packet, next_hops)
+            };
+            (0..1000).map(choose).collect()
+        };
+        assert_eq!(choices(1), choices(1));
+        let [one, other] = [1, 2].map(choices);
+        let alike = one.iter().zip(&other).filter(|(one, other)| one == other).count();
+        assert!(alike.abs_diff(250) < 60, "{kind}: {alike} of 1000 flows choose alike");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::base::random::{Random, index_below, mix};
+use crate::base::random::{Random, index_below};
 use crate::base::schema::{positive, proper_fraction};
 use crate::base::units::{Duration, Time};
 use crate::load_balancing::flowlet_table::FlowletTable;
@@ -36,8 +36,8 @@ crate::parameters! {
 const BITS: u32 = 3;
 
 impl LoadBalancerKind for Config {
-    fn build(&self, switch: &SwitchInfo<'_>, random: Random) -> Box<dyn LoadBalancer> {
-        let SwitchInfo { graph, node, links } = *switch;
+    fn build(&self, switch: &SwitchInfo<'_>, mut random: Random) -> Box<dyn LoadBalancer> {
+        let SwitchInfo { graph, links, .. } = *switch;
         let links = links.iter().map(|id| (*id, &graph.links[*id as usize]));
         let to_switches = links.filter(|(_, link)| !graph.nodes[link.to as usize].is_host);
         let estimator = |(id, link): (LinkId, &Link)| {
@@ -52,7 +52,7 @@ impl LoadBalancerKind for Config {
             uplinks: to_switches.map(estimator).collect(),
             to_leaf: FxHashMap::default(),
             from_leaf: FxHashMap::default(),
-            hash: mix(u64::from(node)),
+            seed: random.below(u64::MAX),
             random,
         })
     }
@@ -156,8 +156,8 @@ struct Conga {
     to_leaf: FxHashMap<u32, Vec<Metric>>,
     /// Metrics of the paths from other leaves, by leaf and its uplink.
     from_leaf: FxHashMap<u32, FromLeaf>,
-    /// Hash seed of the switch.
-    hash: u64,
+    /// Hash seed, by the seed of the run and the switch.
+    seed: u64,
     random: Random,
 }
 
@@ -246,7 +246,7 @@ impl LoadBalancer for Conga {
             overlay.feedback = self.feedback(overlay.target, now);
             return links.iter().position(|other| *other == link).unwrap_or_default();
         }
-        let hash = flow_hash(packet, self.hash);
+        let hash = flow_hash(packet, self.seed);
         let choice = index_below(hash, links.len() as u64) as usize;
         let metric = self.count(self.uplink(links[choice]), packet, now);
         overlay.congestion = overlay.congestion.max(metric);
