@@ -5,6 +5,7 @@
 
 use super::{
     Ack, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Restart, Transport,
+    WindowReduction,
 };
 use crate::base::schema::{Problem, defaults, positive, positive_fraction};
 use crate::base::units::{Duration, Time};
@@ -165,6 +166,10 @@ impl WindowLaw for Cubic {
     }
 
     fn on_restart(&mut self, restart: &Restart) {
+        // RFC 9438 §4.2: a window that has been reduced grows in slow start, after which an epoch starts.
+        if self.variant == Variant::Rfc && restart.reduction != WindowReduction::None {
+            self.epoch = None;
+        }
         if restart.idle > Duration::ZERO
             && let Some(epoch) = &mut self.epoch
         {
@@ -227,7 +232,6 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Bytes;
-    use crate::transport::WindowReduction;
     use crate::transport::fixture::{ack, path};
 
     /// RTT in milliseconds.
@@ -345,6 +349,22 @@ mod tests {
         };
         // With the idle time, W_cubic is above 0.4 * (100 - 4.2)^3 packets (RFC 9438 §4.2).
         assert_near(window(100), window(0), 1e-6);
+    }
+
+    #[test]
+    fn a_restart_from_the_initial_window_forgets_the_window_of_a_reno_flow() {
+        let mut flow = cubic(&json!({ "window": { "initial": 200, "initial_ssthresh": 200 } }));
+        flow.lose(CongestionSignal::DetectedLoss);
+        gain(&mut flow, 20);
+        let idle = Duration::from_millis(10_000);
+        flow.now = flow.now + idle;
+        let restart = Restart { now: flow.now, idle, reduction: WindowReduction::Initial };
+        // Slow start ends at ssthresh, below the former window.
+        flow.controller.on_restart(&restart);
+        for _ in 0..8 {
+            let before = flow.window();
+            assert!(flow.round() <= 2.0 * before, "{} after {before}", flow.window());
+        }
     }
 
     #[test]

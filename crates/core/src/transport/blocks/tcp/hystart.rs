@@ -2,15 +2,16 @@
 //! (RFC 9406; Linux's `tcp_cubic.c`).
 
 use crate::base::units::{Duration, Time};
-use crate::transport::Ack;
+use crate::transport::{Ack, CongestionSignal};
 
 crate::choices! {
     /// Rule that ends slow start before a loss.
     pub enum HyStartVariant {
-        /// RTT increase, confirmed by five rounds of conservative slow start (HyStart++, RFC 9406).
+        /// RTT increase, confirmed by five rounds of conservative slow start (HyStart++, RFC 9406). Applies
+        /// to the first slow start of a flow (§4.3).
         PlusPlus = "plus_plus",
-        /// RTT increase, or an ACK train longer than half the minimum RTT. Ends slow start at once,
-        /// and applies to every slow start (Linux's `tcp_cubic.c`).
+        /// RTT increase, or an ACK train longer than half the minimum RTT. Ends slow start at once, and
+        /// applies again after a timeout (Linux's `tcp_cubic.c`).
         Linux = "linux",
     }
 }
@@ -25,7 +26,7 @@ fn rtt_threshold(rtt: Duration) -> Duration {
     Duration(rtt.0 / 8).clamp(Duration::from_millis(4), Duration::from_millis(16))
 }
 
-/// State of HyStart in one slow start.
+/// State of HyStart.
 #[derive(Clone, Copy, Debug)]
 pub enum HyStart {
     /// HyStart++ (RFC 9406).
@@ -54,7 +55,7 @@ impl HyStart {
         }
     }
 
-    /// True if congestion avoidance is to begin.
+    /// True if it has ended a slow start: later ones end at ssthresh.
     pub fn is_over(&self) -> bool {
         match self {
             Self::PlusPlus(state) => state.is_over(),
@@ -63,11 +64,14 @@ impl HyStart {
     }
 
     /// Handles a loss. Returns true if HyStart also applies to the next slow start.
-    pub fn on_loss(&mut self) -> bool {
+    pub fn on_loss(&mut self, signal: CongestionSignal) -> bool {
         match self {
             Self::PlusPlus(_) => false,
             Self::Linux(state) => {
-                *state = Linux { min_rtt: state.min_rtt, ..Linux::default() };
+                // `cubictcp_state`: only a timeout resets all state.
+                if signal == CongestionSignal::Timeout {
+                    *state = Linux::default();
+                }
                 true
             }
         }

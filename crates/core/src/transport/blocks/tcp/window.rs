@@ -199,7 +199,7 @@ impl<L: WindowLaw> Controller for WindowController<L> {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.hystart.take_if(|hystart| !hystart.on_loss());
+        self.hystart.take_if(|hystart| !hystart.on_loss(loss.signal));
         // RFC 5681 §3.1: ssthresh is held when the same segment times out again.
         if loss.signal == CongestionSignal::Timeout
             && std::mem::replace(&mut self.has_timed_out, true)
@@ -271,12 +271,15 @@ impl<L: WindowLaw> WindowController<L> {
             }
         };
         let increase = match &mut self.hystart {
-            None => acked,
-            Some(hystart) => hystart.growth(self.cwnd, acked, ack),
+            Some(hystart) if !hystart.is_over() => {
+                let increase = hystart.growth(self.cwnd, acked, ack);
+                if hystart.is_over() {
+                    self.ssthresh = self.cwnd;
+                }
+                increase
+            }
+            _ => acked,
         };
-        if self.hystart.as_deref().is_some_and(HyStart::is_over) {
-            self.ssthresh = self.cwnd;
-        }
         // RFC 3742 §2.
         let steps = (self.cwnd / (0.5 * self.max_ssthresh)).floor().max(1.0);
         self.cwnd + increase / steps
@@ -289,6 +292,8 @@ mod tests {
     use crate::base::schema::defaults;
     use crate::base::units::{Bytes, Duration, Rate};
     use crate::model::packet::Format;
+    use crate::transport::WindowReduction;
+    use crate::transport::blocks::tcp::hystart::HyStartVariant;
     use crate::transport::fixture::ACK;
 
     /// Law with simple numbers: ten packets more per ACK, and a quarter left by a loss.
@@ -454,6 +459,43 @@ mod tests {
         flow.on_ack(&ack(1));
         flow.on_ack(&ack(1));
         assert_window(&*flow, 3.0);
+    }
+
+    #[test]
+    fn hystart_ends_one_slow_start_and_the_next_ends_at_ssthresh() {
+        // After a round at 100 ms the RTTs exceed it by more than an eighth. HyStart++ takes five rounds more.
+        for (variant, rounds) in [(HyStartVariant::Linux, 2), (HyStartVariant::PlusPlus, 8)] {
+            let window = Window { initial: 20, hystart: Some(variant), ..default_window() };
+            let mut flow = flow(&window);
+            let (mut now, mut cumulative) = (Time::ZERO, 0);
+            let mut round = |flow: &mut Box<dyn Controller>, rtt_ms| {
+                now = now + Duration::from_millis(rtt_ms);
+                let next = cumulative + 21;
+                for _ in 0..20 {
+                    cumulative += 1;
+                    let rtt = Duration::from_millis(rtt_ms);
+                    flow.on_ack(&Ack { now, rtt, cumulative, next, ..ack(1) });
+                }
+                flow.gauges()[0].1 / 1000.0
+            };
+            round(&mut flow, 100);
+            let windows = (1..rounds).map(|_| round(&mut flow, 120)).collect::<Vec<_>>();
+            // Ten packets for each ACK in congestion avoidance.
+            let ended = round(&mut flow, 120);
+            assert!(
+                ended > windows[windows.len() - 1] + 150.0,
+                "{variant:?}: {windows:?}, {ended}"
+            );
+            // After an idle time slow start adds one packet for each ACK again, in spite of the same RTTs.
+            let reduction = WindowReduction::Halvings(9);
+            let (now, idle) = (Time::ZERO, Duration::from_millis(9000));
+            flow.on_restart(&Restart { now, idle, reduction });
+            assert_window(&*flow, 20.0);
+            for window in [40.0, 60.0, 80.0] {
+                let grown = round(&mut flow, 120);
+                assert!((grown - window).abs() < 1e-9, "{variant:?}: {grown} is not {window}");
+            }
+        }
     }
 
     #[test]
