@@ -44,6 +44,7 @@ pub use crate::transport::{
     CreditHost, CreditScheduler, CreditUse, ExternalStack, InboundFlow, Loss, MarkFeedback,
     Mechanism, MissingSegments, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
     Priorities, Recovery, Reliability, Restart, Signalling, TrainPacket, Transport,
+    WindowReduction,
 };
 
 crate::family! {
