@@ -94,13 +94,6 @@ def sentences(measured: Measured) -> list[str]:
         )
     if any(counts(measured)["drops"]):
         lines.append("with drops, the results of single runs vary by 5 to 10 %")
-    topology, transport = (
-        measured.simulated.summary["scenario"][n] for n in ("topology", "transport")
-    )
-    if (topology["kind"], transport["kind"]) == ("link", "bbr"):
-        lines.append(
-            "on `link`, Sojourn paces at most at the rate of the link; on a dumbbell it does not"
-        )
     return lines
 
 

@@ -13,6 +13,9 @@ pub struct Path {
     pub flow: u64,
     /// Line rate of the sending host's NIC.
     pub line_rate: Rate,
+    /// Highest rate at which a sender may pace: the line rate, or `Rate(u64::MAX)` if flows end at routers,
+    /// which have no NIC.
+    pub max_pacing_rate: Rate,
     /// RTT of a full packet and its ACK in an empty network.
     pub base_rtt: Duration,
     /// The same over the longest path of the network.
@@ -88,6 +91,7 @@ impl Path {
         Self {
             flow: 0,
             line_rate,
+            max_pacing_rate: line_rate,
             base_rtt,
             longest_rtt: base_rtt,
             hops: 1,

@@ -1,6 +1,6 @@
 //! BBR, versions 1 and 3, against their models.
 
-use crate::common::{assert_near, count, mean, run, samples, with};
+use crate::common::{assert_near, count, link, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -193,6 +193,20 @@ fn v3_flows_converge_to_equal_shares_with_a_shallow_buffer() {
         later[0]
     };
     assert_near(mean((1..=4).map(of_seed)), 0.485, 0.10, "mean share of the first");
+}
+
+#[test]
+fn startup_fills_the_queue_of_a_link_whose_flows_end_at_routers() {
+    for (kind, startup_gain) in [("bbr", 2.885), ("bbr3", 2.77)] {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "20 Mbps", "delay": "25 ms" },
+            "transport": kind, "workload": "long_lived", "time_limit": "3 s",
+            "queue": { "kind": "drop_tail", "capacity": "none" },
+        }));
+        // The round after that in which the pipe, of 125 KB, was filled leaves about as much in the queue.
+        let queued = link(&results, "left->right", "queue_max_bytes");
+        assert!((0.9 * 125e3..startup_gain * 125e3).contains(&queued), "{kind}: {queued}");
+    }
 }
 
 #[test]

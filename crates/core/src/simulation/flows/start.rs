@@ -6,7 +6,7 @@ use super::connections::StreamFlows;
 use super::ends::{PacketCounts, ReceiverEnd, SenderEnd, SharedState};
 use crate::base::random::{Random, mix};
 use crate::base::schema::Problem;
-use crate::base::units::Time;
+use crate::base::units::{Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::{Graph, LinkId};
 use crate::model::ideal_fct::{self, Order};
@@ -227,9 +227,11 @@ impl Simulation<'_> {
         }
         let ack_time = routes.packet_time(graph, reverse, format, format.ack);
         let base_rtt = packet_time + ack_time;
+        let line_rate = routes.line_rate(graph, route);
         let path = Path {
             flow: spec.id,
-            line_rate: routes.line_rate(graph, route),
+            line_rate,
+            max_pacing_rate: if graph.hosts_are_routers { Rate(u64::MAX) } else { line_rate },
             base_rtt,
             longest_rtt: self.transports.base_rtt.max(base_rtt),
             hops: routes.links(route).next().map_or(0, <[LinkId]>::len) as u32,

@@ -9,7 +9,8 @@ crate::parameters! {
     /// Constant rate: sends at a fixed rate without congestion control. A baseline, and the source of
     /// open-loop traffic in checks against queueing theory.
     pub struct Config {
-        /// Rate including headers, at most the host's line rate (none: line rate).
+        /// Rate including headers, at most the host's line rate; on `link`, whose flows end
+        /// at routers, it may exceed the rate of the link (none: line rate).
         pub rate: Option<Rate> = None, where positive_if_given;
         /// Maximum payload in flight, but at least one packet (none: unlimited). At line rate in a
         /// lossless class flow control is by pause frames alone, the baseline of [timely15].
@@ -22,7 +23,7 @@ crate::parameters! {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let rate = path.initial_rate.or(self.rate).unwrap_or(path.line_rate);
-        let rate = rate.min(path.line_rate);
+        let rate = rate.min(path.max_pacing_rate);
         let window = self.window.map(|window| window.max(path.format.payload));
         Box::new(ConstantRate { rate, window: window.unwrap_or(Bytes(u64::MAX)) })
     }

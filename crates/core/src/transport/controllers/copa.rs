@@ -49,7 +49,7 @@ impl Transport for Config {
             config: self.clone(),
             packet: path.format.payload.0 as f64,
             packet_bits: path.format.on_wire(path.format.payload).bits(),
-            line_rate: path.line_rate,
+            max_pacing_rate: path.max_pacing_rate,
             window: f64::from(self.initial_window),
             is_in_slow_start: true,
             velocity: Velocity::new(true, f64::from(self.initial_window)),
@@ -81,7 +81,7 @@ struct Copa {
     /// Payload of a packet, and size of a full packet on the link.
     packet: f64,
     packet_bits: f64,
-    line_rate: Rate,
+    max_pacing_rate: Rate,
     /// Congestion window, in packets.
     window: f64,
     is_in_slow_start: bool,
@@ -260,7 +260,7 @@ impl Controller for Copa {
         // [copa18] §2.1: twice the rate of the window, so that pacing does not delay packets.
         let rate = self.delays.map(|Delays { standing, .. }| {
             let rate = 2.0 * self.window * self.packet_bits / standing.seconds().max(1e-12);
-            Rate::from_bps(rate).min(self.line_rate)
+            Rate::from_bps(rate).min(self.max_pacing_rate)
         });
         Allowance { rate, ..window }
     }

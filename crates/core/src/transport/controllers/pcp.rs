@@ -137,7 +137,7 @@ impl Transport for Config {
             config: self.clone(),
             packet,
             min_packet: path.format.ack.min(packet),
-            line_rate: path.line_rate.bps(),
+            max_rate: path.max_pacing_rate.bps(),
             history: rigged.or(history),
             srtt: path.base_rtt,
             min_increment: 0.0,
@@ -187,7 +187,7 @@ struct Pcp {
     /// Size of a full packet on the link, and minimum packet size.
     packet: Bytes,
     min_packet: Bytes,
-    line_rate: f64,
+    max_rate: f64,
     history: Option<CachedRate>,
     /// Smoothed RTT.
     srtt: Duration,
@@ -211,7 +211,7 @@ struct Pcp {
 impl Pcp {
     /// One full packet per RTT.
     fn min_rate(&self) -> f64 {
-        (self.packet.bits() / self.srtt.seconds()).min(self.line_rate)
+        (self.packet.bits() / self.srtt.seconds()).min(self.max_rate)
     }
 
     /// Returns the probe for the present increment. At low rates the duration determines its size, with a
@@ -261,9 +261,9 @@ impl Pcp {
         };
         self.first_passed.get_or_insert(passed);
         if passed {
-            self.base_rate = (self.base_rate + self.increment).min(self.line_rate);
+            self.base_rate = (self.base_rate + self.increment).min(self.max_rate);
             self.largest_rate = self.largest_rate.max(self.base_rate);
-            self.increment = (self.increment * 2.0).min(self.line_rate);
+            self.increment = (self.increment * 2.0).min(self.max_rate);
             self.mean_wait = 1.0;
             self.schedule_probe(now, pause);
         } else if self.increment > self.min_increment {
@@ -288,11 +288,11 @@ impl Pcp {
 impl Controller for Pcp {
     fn on_open(&mut self, opened: &Opened) {
         self.srtt = opened.rtt.max(Duration(1));
-        self.min_increment = (self.config.probes.floor * self.min_rate()).min(self.line_rate);
-        let first = (self.config.probes.first * self.min_rate()).min(self.line_rate);
+        self.min_increment = (self.config.probes.floor * self.min_rate()).min(self.max_rate);
+        let first = (self.config.probes.first * self.min_rate()).min(self.max_rate);
         self.increment = match self.history {
             None => first,
-            Some(state) => (state.rate * state.share).clamp(self.min_increment, self.line_rate),
+            Some(state) => (state.rate * state.share).clamp(self.min_increment, self.max_rate),
         };
         self.start_probe(opened.now);
     }
@@ -352,7 +352,7 @@ impl Controller for Pcp {
 
     fn allowance(&self) -> Allowance {
         if self.has_probed {
-            Allowance::rate(self.base_rate.max(self.min_rate()).min(self.line_rate))
+            Allowance::rate(self.base_rate.max(self.min_rate()).min(self.max_rate))
         } else {
             Allowance { rate: Some(Rate(0)), ..Allowance::rate(0.0) }
         }

@@ -26,7 +26,7 @@ pub struct BbrWindow {
     packet: f64,
     /// Size of a packet on the link over its payload.
     header_overhead: f64,
-    line_rate: Rate,
+    max_pacing_rate: Rate,
     initial_cwnd: f64,
     min_cwnd: f64,
     cwnd: f64,
@@ -45,7 +45,7 @@ impl BbrWindow {
         let mut window = Self {
             packet,
             header_overhead: on_wire / packet,
-            line_rate: path.line_rate,
+            max_pacing_rate: path.max_pacing_rate,
             initial_cwnd: initial,
             min_cwnd: f64::from(min) * packet,
             cwnd: initial,
@@ -187,11 +187,10 @@ impl BbrWindow {
 
     /// Returns the allowance of the window and the pacing rate.
     pub fn allowance(&self) -> Allowance {
-        let rate =
-            Rate::from_bps(self.pacing_rate * 8.0 * self.header_overhead).min(self.line_rate);
+        let rate = Rate::from_bps(self.pacing_rate * 8.0 * self.header_overhead);
         // Rounding up half a byte lets through a packet that the window just holds.
         let window = Bytes((self.cwnd + 0.5) as u64);
-        Allowance { window, rate: Some(rate), ..Allowance::window(0.0) }
+        Allowance { window, rate: Some(rate.min(self.max_pacing_rate)), ..Allowance::window(0.0) }
     }
 }
 
