@@ -6,6 +6,7 @@ TCP; a scenario with other components is an error.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,7 +196,8 @@ def _check_fields(complete: Scenario) -> None:
     if complete["topology"]["kind"] not in ("link", "dumbbell"):
         raise ScenarioError("topology: must be link or dumbbell, because the relay is one link")
     queue = complete["queue"]
-    if queue == "none" or queue["kind"] != "drop_tail" or "packet" not in queue["capacity"]:
+    is_drop_tail = queue != "none" and queue["kind"] == "drop_tail"
+    if not is_drop_tail or not re.fullmatch(r"\d+ packets", queue["capacity"]):
         form = '{ kind = "drop_tail", capacity = "67 packets" }'
         raise ScenarioError(f"queue: must be drop-tail with a capacity in packets, such as {form}")
     if complete["topology"]["kind"] == "dumbbell" and complete["host_queue"] != NO_LIMIT:

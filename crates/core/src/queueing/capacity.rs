@@ -22,6 +22,8 @@ pub enum Capacity {
     Time(Duration),
     /// Multiple of the bandwidth-delay product: link rate times base RTT of the network's longest path.
     Product(f64),
+    /// The same, but at least this number of full data packets.
+    ProductOrPackets(f64, u32),
 }
 
 /// Capacity or threshold of the queue at one port.
@@ -53,11 +55,16 @@ impl LinkScale {
             Capacity::Bytes(bytes) => Limit::Bytes(bytes),
             Capacity::Packets(packets) => Limit::Packets(packets),
             Capacity::Time(time) => Limit::Bytes(self.rate.carries(time).0),
-            Capacity::Product(factor) => {
-                let product = self.rate.carries(self.base_rtt).0 as f64;
-                Limit::Bytes((factor * product).round() as u64)
+            Capacity::Product(factor) => Limit::Bytes(self.product(factor)),
+            Capacity::ProductOrPackets(factor, packets) => {
+                Limit::Bytes(self.product(factor).max(u64::from(packets) * self.packet.0))
             }
         })
+    }
+
+    /// Returns a multiple of the bandwidth-delay product, in bytes.
+    fn product(self, factor: f64) -> u64 {
+        (factor * self.rate.carries(self.base_rtt).0 as f64).round() as u64
     }
 }
 
@@ -67,7 +74,7 @@ impl Capacity {
         match self {
             Self::Bytes(limit) => Limit::Bytes(limit).holds(size),
             Self::Packets(limit) => Limit::Packets(limit).holds(size),
-            Self::Time(_) | Self::Product(_) => true,
+            Self::Time(_) | Self::Product(_) | Self::ProductOrPackets(..) => true,
         }
     }
 
@@ -130,21 +137,34 @@ impl fmt::Display for Limit {
 /// Unit of bandwidth-delay products in scenarios.
 const PRODUCT: &str = "BDP";
 
+/// Text between a product and its least value.
+const AT_LEAST: &str = ", at least";
+
+/// Parses a number of packets.
+fn parse_packets(text: &str) -> Option<u32> {
+    text.strip_suffix("packets").or(text.strip_suffix("packet"))?.trim().parse().ok()
+}
+
 impl Parameter for Capacity {
     fn allowed() -> String {
         "an amount of data, a number of packets, a time at the link's rate or a multiple of the \
-         bandwidth-delay product, such as \"100 KB\", \"65 packets\", \"24 us\" or \"1 BDP\""
+         bandwidth-delay product, such as \"100 KB\", \"65 packets\", \"24 us\", \"1 BDP\" or \"1 BDP, at \
+         least 10 packets\""
             .to_owned()
     }
     fn read(value: &Value) -> Result<Self, Problem> {
         let text = value.as_str().ok_or_else(|| wrong::<Self>(value))?;
-        if let Some(number) = text.strip_suffix("packets").or(text.strip_suffix("packet")) {
-            return number.trim().parse().map(Self::Packets).map_err(|_| wrong::<Self>(value));
-        }
-        parse_quantity(text, DATA_UNITS)
-            .map(Self::Bytes)
+        let product = || {
+            let Some((product, least)) = text.split_once(AT_LEAST) else {
+                return parse_multiple(text, PRODUCT).map(Self::Product);
+            };
+            Some(Self::ProductOrPackets(parse_multiple(product, PRODUCT)?, parse_packets(least)?))
+        };
+        parse_packets(text)
+            .map(Self::Packets)
+            .or_else(|| parse_quantity(text, DATA_UNITS).map(Self::Bytes))
             .or_else(|| parse_quantity(text, TIME_UNITS).map(Duration).map(Self::Time))
-            .or_else(|| parse_multiple(text, PRODUCT).map(Self::Product))
+            .or_else(product)
             .ok_or_else(|| wrong::<Self>(value))
     }
     fn show(&self) -> Value {
@@ -153,12 +173,16 @@ impl Parameter for Capacity {
             Self::Packets(packets) => format!("{packets} packets").into(),
             Self::Time(time) => time.show(),
             Self::Product(factor) => format!("{factor} {PRODUCT}").into(),
+            Self::ProductOrPackets(factor, packets) => {
+                format!("{factor} {PRODUCT}{AT_LEAST} {packets} packets").into()
+            }
         }
     }
     fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
         let product: &Units = &[(PRODUCT, 1)];
-        let quantities = [DATA_UNITS, TIME_UNITS, product].map(quantity_form);
-        pattern(&format!(r"(\s*\+?[0-9]+\s*packets?|{})", quantities.join("|")))
+        let [data, time, product] = [DATA_UNITS, TIME_UNITS, product].map(quantity_form);
+        let packets = r"\s*\+?[0-9]+\s*packets?";
+        pattern(&format!("({packets}|{data}|{time}|{product}({AT_LEAST}{packets})?)"))
     }
 }
 
@@ -183,13 +207,23 @@ mod tests {
         assert_eq!(limit("0.5 BDP", 40), Limit::Bytes(30_000));
         assert_eq!(limit("9 KB", 40), Limit::Bytes(9_000));
         assert_eq!(limit("65 packets", 40), Limit::Packets(65));
+        assert_eq!(limit("1 BDP, at least 10 packets", 40), Limit::Bytes(60_000));
+        assert_eq!(limit("1 BDP, at least 50 packets", 40), Limit::Bytes(75_000));
     }
 
     #[test]
     fn other_forms_are_errors() {
-        for wrong in [json!("1 bdp"), json!("-1 BDP"), json!("BDP"), json!("inf BDP"), json!(5)] {
+        let texts = [
+            "1 bdp",
+            "-1 BDP",
+            "BDP",
+            "inf BDP",
+            "9 KB, at least 2 packets",
+            "1 BDP, at least 9 KB",
+        ];
+        for wrong in texts.map(Value::from).into_iter().chain([json!(5)]) {
             let problem = Capacity::read(&wrong).unwrap_err();
-            assert!(problem.to_string().contains("\"24 us\" or \"1 BDP\""), "{problem}");
+            assert!(problem.to_string().contains("\"24 us\", \"1 BDP\""), "{problem}");
         }
     }
 }

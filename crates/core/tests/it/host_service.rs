@@ -321,6 +321,7 @@ fn jitter_of_a_packet_time_makes_shares_in_a_drop_tail_queue_fair() {
                 "longest_delay": "2 ms", "bottleneck_rate": "20 Mbps", "bottleneck_delay": "18 ms",
             },
             "host": { "jitter": jitter },
+            "queue": { "kind": "drop_tail", "capacity": "105 KB" },
             "transport": "cubic",
             "workload": { "kind": "long_lived", "flows": 2, "jitter": "1 s" },
         }));

@@ -123,7 +123,7 @@ fn all_engines_agree_on_traces_of_hosts_and_switches() {
 
 #[test]
 fn queues_of_the_internet_fit_the_traced_rate() {
-    // One bandwidth-delay product: 2 Gb/s * 2 * 20 ms / 8 = 10 MB.
+    // One bandwidth-delay product: 2 Gb/s * 2 * 20 ms / 8 = 10 MB, and a packet with its ACK.
     let rates = json!({ "name": "rates", "text": "time_s,rate_bps\n0,1e9\n1,2e9\n" });
     let scenario = json!({
         "environment": "internet",
@@ -133,5 +133,5 @@ fn queues_of_the_internet_fit_the_traced_rate() {
     });
     let traces = |links: [&str; 2]| links.map(|link| json!({ "link": link, "file": rates }));
     let traced = with(&scenario, json!({ "rate_traces": traces(["left->right", "right->left"]) }));
-    assert_eq!(run(&traced).summary["queues"][0]["switch"]["capacity"], json!("10 MB"));
+    assert_eq!(run(&traced).summary["queues"][0]["ports"][0]["capacity"], json!("10.001552 MB"));
 }

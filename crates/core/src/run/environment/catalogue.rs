@@ -68,6 +68,9 @@ fn values(environment: Environment, extent: &Extent) -> Value {
     if let Some(capacity) = &defaults.capacity {
         add_defaults(&mut values, &json!({ "queue": { "capacity": capacity } }));
     }
+    for (discipline, capacity) in defaults.managed {
+        add_defaults(&mut values, &json!({ "queue": { *discipline: { "capacity": capacity } } }));
+    }
     let format = Format::read(&values["packet"]);
     let scale = format.map(|format| Scale::new(extent, &format)).unwrap_or_default();
     for kind in controllers::Config::built_in() {
@@ -132,9 +135,8 @@ fn declared() -> Vec<ParameterInfo> {
 fn entry(declared: &[ParameterInfo], name: String, value: Value) -> ParameterInfo {
     let default = Some(value);
     if name == CAPACITY {
-        let about = "Capacity of the queue that a transport was designed for, if it has none of its own: the \
-                     bandwidth-delay product of the slowest link over the longest path, or the buffer of a \
-                     switch.";
+        let about = "Capacity of other queues at switches that have none of their own: the bandwidth-delay \
+                     product of their link over the longest path, or the buffer of a switch.";
         let allowed = "a capacity, as in queues".to_owned();
         let about = about.to_owned();
         return ParameterInfo { name, allowed, bounds: None, default, about, values: Vec::new() };

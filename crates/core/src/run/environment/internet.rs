@@ -1,4 +1,4 @@
-//! Today's Internet: Linux hosts, and queues of one bandwidth-delay product.
+//! Today's Internet: Linux hosts, and queues of one bandwidth-delay product of their link.
 //!
 //! Sources: Linux 6.18 (`linux`), whose TCP small queues and `fq` let flows share a port in turn; RFC 8985
 //! and RFC 9937 (RACK-TLP and PRR); RFC 2018 §4 (SACK blocks); RFC 7661 and RFC 9438 §5.8 (congestion window
@@ -9,14 +9,12 @@
 use serde_json::{Value, json};
 
 use super::{Defaults, add_defaults, linux, scaling};
-use crate::topology::Extent;
 
-/// Least capacity of a queue, in bytes: ten packets.
-const LEAST_CAPACITY: u64 = 15_000;
+/// Capacities of queues that manage their length: CoDel has that of Linux (tc-codel(8)), RED drops by its
+/// thresholds.
+const MANAGED: &[(&str, &str)] = &[("codel", "1000 packets"), ("red", "none")];
 
-pub(super) fn defaults(extent: &Extent) -> Defaults {
-    // The product for the slowest link over the longest path.
-    let product = extent.slowest.carries(extent.longest_delay * 2).0;
+pub(super) fn defaults() -> Defaults {
     let mut reliability = linux::reliability();
     let own = json!({
         "duplicate_acks": 3, "sack_blocks": 3, "window_validation": true, "single_reduction": true,
@@ -34,7 +32,8 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         law: |kind, _| law(kind),
         router: |_, _| json!({}),
         queue: scaling::packet_size,
-        capacity: Some(format!("{} B", product.max(LEAST_CAPACITY)).into()),
+        capacity: Some("1 BDP, at least 10 packets".into()),
+        managed: MANAGED,
     }
 }
 

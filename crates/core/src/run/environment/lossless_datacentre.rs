@@ -40,5 +40,6 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         router: scaling::router,
         queue: scaling::queue,
         capacity: (!extent.has_switches).then(|| buffer.into()),
+        managed: &[],
     }
 }

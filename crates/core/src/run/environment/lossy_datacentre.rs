@@ -42,6 +42,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         router: scaling::router,
         queue: scaling::queue,
         capacity: (!extent.has_switches).then(|| buffer.into()),
+        managed: &[],
     }
 }
 

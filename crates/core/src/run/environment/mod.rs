@@ -67,6 +67,16 @@ struct Defaults {
     queue: fn(&str, &Scale) -> Value,
     /// Capacity of queues at switches that have none of their own.
     capacity: Option<Value>,
+    /// The same for disciplines that manage the length of their queue, by name.
+    managed: &'static [(&'static str, &'static str)],
+}
+
+impl Defaults {
+    /// Returns the capacity of a queue of a discipline at a switch, if the queue has none of its own.
+    fn capacity_of(&self, discipline: &str) -> Option<Value> {
+        let managed = self.managed.iter().find(|(name, _)| *name == discipline);
+        managed.map_or_else(|| self.capacity.clone(), |(_, capacity)| Some((*capacity).into()))
+    }
 }
 
 /// Adds the defaults of the scenario's environment. An invalid scenario keeps its fields, so that the reader
@@ -137,8 +147,9 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         if let Some(design) = design {
             add_defaults(queue, design);
         }
-        if let ("queue", Some(capacity)) = (field, &defaults.capacity) {
-            add_capacity(queue, capacity);
+        let capacity = kind(queue).and_then(|discipline| defaults.capacity_of(discipline));
+        if let ("queue", Some(capacity)) = (field, capacity) {
+            add_capacity(queue, &capacity);
         }
     }
     Ok(())
@@ -414,7 +425,7 @@ impl Environment {
     fn defaults(self, extent: &Extent) -> Option<Defaults> {
         match self {
             Self::Paper | Self::Automatic => None,
-            Self::Internet => Some(internet::defaults(extent)),
+            Self::Internet => Some(internet::defaults()),
             Self::LossyDatacentre => Some(lossy_datacentre::defaults(extent)),
             Self::LosslessDatacentre => Some(lossless_datacentre::defaults(extent)),
         }
@@ -450,7 +461,8 @@ impl Environment {
             disciplines::Config::read(&table).unwrap_or(queue)
         };
         let [switch, host] = queues;
-        [adapt(switch, defaults.capacity.clone()), adapt(host, None)]
+        let capacity = defaults.capacity_of(switch.name());
+        [adapt(switch, capacity), adapt(host, None)]
     }
 }
 

@@ -372,6 +372,22 @@ fn every_discipline_without_a_limit_gets_one() {
 }
 
 #[test]
+fn queues_on_the_internet_have_the_product_of_their_link_or_manage_their_length() {
+    for (kind, capacity) in
+        [("drop_tail", "1 BDP, at least 10 packets"), ("codel", "1000 packets"), ("red", "none")]
+    {
+        for (queue, expected) in [
+            (json!({ "kind": kind }), capacity),
+            (json!({ "kind": kind, "capacity": "9 KB" }), "9 KB"),
+        ] {
+            let changes = json!({ "environment": "internet", "queue": queue });
+            let scenario = on_a_star(&json!("cubic"), &changes);
+            assert_eq!(scenario["queue"]["capacity"], expected, "{kind}");
+        }
+    }
+}
+
+#[test]
 fn a_switch_drops_or_pauses() {
     let switch = |environment: &str, given: &Value| {
         on_a_star(&json!("dctcp"), &json!({ "environment": environment, "switch": given }))["switch"].clone()
@@ -400,8 +416,8 @@ fn the_catalogue_lists_the_values_of_each_environment() {
         entry.unwrap_or_else(|| panic!("{name}")).clone()
     };
     assert_eq!(value(0, "reliability.min_rto").default, Some(json!("200 ms")));
-    let two = "5000000 B (1 Gb/s and an RTT of 40 ms), 50000000 B (10 Gb/s and an RTT of 40 ms)";
-    assert_eq!(value(0, "queue.capacity").default, Some(json!(two)));
+    assert_eq!(value(0, "queue.capacity").default, Some(json!("1 BDP, at least 10 packets")));
+    assert_eq!(value(0, "queue.codel.capacity").default, Some(json!("1000 packets")));
     assert_eq!(value(2, "switch.pause.alpha_by_rate").default, Some(json!(true)));
     assert_eq!(
         value(1, "switch.shared_buffer").default,
