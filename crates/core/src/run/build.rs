@@ -231,6 +231,10 @@ impl Scenario {
             let message = "must be left out: this topology has no switch";
             return Err(Problem::new("switch.shared_buffer", message));
         }
+        if self.host.jitter > Duration::ZERO && graph.hosts_are_routers {
+            let message = "must be left out: this topology has no links from hosts";
+            return Err(Problem::new("host.jitter", message));
+        }
         let router = self.effective_router();
         if let Some(router) = &router
             && graph.links.len() > router.max_links()

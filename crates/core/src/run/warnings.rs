@@ -159,11 +159,16 @@ impl Scenario {
         let estimate = self.workload.estimate(&self.workload_context(graph)).ok()?;
         let are_few = (2.0..=MANY_FLOWS).contains(&estimate.concurrent);
         let packet_time = link.rate.transmit(self.packet.full());
+        let hosts = if graph.hosts_are_routers {
+            "use `dumbbell`, which has links from hosts, and give"
+        } else {
+            "give"
+        };
         (are_few && estimate.long_lived_end.is_some()).then(|| {
             format!(
                 "a few long-lived flows fill a drop-tail queue: their shares depend on the exact times of \
-                 their packets (phase effects); give `host.jitter = \"{packet_time}\"`, the time of a packet \
-                 on this link"
+                 their packets (phase effects); {hosts} `host.jitter = \"{packet_time}\"`, the time of a \
+                 packet on this link"
             )
         })
     }
@@ -393,9 +398,9 @@ impl Scenario {
             None => ("telemetry of 5 hops", TELEMETRY_HEADER),
         };
         Some(format!(
-            "{field}: headers of packets do not contain the telemetry of `{}`; for {contents} ([hpcc19]: \
-             {size}) give `packet.header = \"{}\"` and `packet.ack = \"{}\"`, for all schemes alike",
-            transport.name(),
+            "{field}: headers of packets do not contain the telemetry that it collects; for {contents} \
+             ([hpcc19]: {size}) give `packet.header = \"{}\"` and `packet.ack = \"{}\"`, for all schemes \
+             alike",
             format.header + size,
             format.ack + size
         ))

@@ -440,7 +440,7 @@ crate::parameters! {
         pub initial_rto: Duration = Duration::from_millis(10), where positive;
         /// Minimum RTO.
         pub min_rto: Duration = Duration::from_millis(10), where positive;
-        /// Maximum RTO after exponential backoff.
+        /// Maximum RTO after exponential backoff, which does not shorten an RTO that is longer without it.
         pub max_rto: Duration = Duration::from_millis(1_000), where positive;
         /// Minimum time between two NACKs for the same gap, with go-back-N ([ecndelay16], authors'
         /// code).
@@ -469,7 +469,12 @@ crate::parameters! {
         pub clock_granularity: Duration = Duration::ZERO;
         /// Maximum delay of the ACK of a segment in order, which waits for the next segment (RFC 5681
         /// §4.2: at most 500 ms); none acknowledges every segment at once.
-        pub delayed_ack: Option<Duration> = None, where positive_if_given;
+        pub delayed_ack: Option<Duration> = None, where |delay| match delay {
+            Some(delay) if *delay == Duration::ZERO || *delay > LONGEST_ACK_DELAY => {
+                Err("above 0 and at most 500 ms")
+            }
+            _ => Ok(()),
+        };
         /// Number of segments at the start that are acknowledged at once before ACKs are delayed (RFC
         /// 5681: 0; Linux: at least 16, and more while the receive window grows).
         pub quick_acks: u32 = 0;
@@ -525,6 +530,9 @@ crate::parameters! {
         }
     }
 }
+
+/// RFC 5681 §4.2.
+const LONGEST_ACK_DELAY: Duration = Duration::from_millis(500);
 
 fn sack_blocks() -> Bounds {
     Bounds::at_least(1.0).to(SACK_BLOCKS as f64).because("the space for TCP options")

@@ -155,6 +155,7 @@ fn inconsistent_values() -> Vec<Value> {
         json!({ "switch": { "pause": {} } }),
         json!({ "switch": { "alpha": 1 } }),
         json!({ "switch": { "alpha": 1, "shared_buffer": "1 MB", "pause": {} } }),
+        json!({ "topology": "link", "host": { "jitter": "1 ms" }, "workload": "long_lived" }),
         json!({ "switch": { "pause": {}, "shared_buffer": "10 KB" } }),
         json!({ "switch": { "alpha": -1, "shared_buffer": "1 MB" } }),
         json!({

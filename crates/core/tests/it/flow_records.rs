@@ -43,7 +43,7 @@ fn a_part_of_the_flows_has_records_and_all_are_counted() {
         let (offered, expected) =
             (part.summary["realised_load"].as_f64(), all.summary["realised_load"].as_f64());
         assert!(
-            (offered.unwrap() / expected.unwrap() - 1.0).abs() < 0.3,
+            (offered.unwrap() / expected.unwrap() - 1.0).abs() < 0.01,
             "{offered:?} {expected:?}"
         );
         let breakdowns = part.account.as_ref().map(|account| account.flow.clone());

@@ -172,10 +172,10 @@ fn telemetry_that_headers_do_not_contain() {
         "topology": { "kind": "star", "hosts": 2 }, "transport": "hpcc", "time_limit": "1 ms",
         "environment": "lossless_datacentre", "workload": { "kind": "flows", "flows": [flow] },
     });
-    let words = "headers of packets do not contain the telemetry of `hpcc`; for telemetry of 5 hops \
+    let words = "headers of packets do not contain the telemetry that it collects; for telemetry of 5 hops \
                  ([hpcc19]: 42 B) give `packet.header = \"104 B\"` and `packet.ack = \"108 B\"`";
     assert_warns(&scenario, words, json!({ "packet": { "header": "104 B", "ack": "108 B" } }));
-    let words = "do not contain the telemetry of";
+    let words = "do not contain the telemetry that it collects";
     for remedy in [
         json!({ "packet": { "header": "104 B" } }),
         json!({ "transport": "theta_powertcp" }),

@@ -442,7 +442,8 @@ fn share_hosts(scenario: &mut Value, seed: u64) {
 /// Delays packets of hosts at random in an eighth of the scenarios.
 fn delay_hosts(scenario: &mut Value, seed: u64) {
     let random = &mut Random::new(seed, "scenario/jitter");
-    if random.below(8) == 0 && scenario["switch"].get("pause").is_none() {
+    let has_hosts = scenario["topology"]["kind"] != "link";
+    if random.below(8) == 0 && has_hosts && scenario["switch"].get("pause").is_none() {
         scenario["host"]["jitter"] = pick(random, &["1 us", "600 us"]).into();
     }
 }
