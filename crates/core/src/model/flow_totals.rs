@@ -1,7 +1,10 @@
 //! Totals of all flows, and the choice of those that have records.
 
+use std::cmp::Ordering;
+
 use super::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::base::random::mix;
+use crate::base::units::{Bytes, Time};
 
 /// Choice of the flows whose records are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,35 @@ pub struct FlowTotals {
     pub size_bytes: u64,
     /// Payload delivered, in bytes.
     pub delivered_bytes: u64,
+    /// Starts and payload of flows of finite size.
+    pub offered: OfferedBytes,
+}
+
+/// Payload of flows of finite size, and when they start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfferedBytes {
+    /// First and last start; `None` without flows.
+    pub starts: Option<(Time, Time)>,
+    /// Payload of the flows of the first start.
+    pub at_first: Bytes,
+    /// Payload of all flows.
+    pub all: Bytes,
+}
+
+impl OfferedBytes {
+    fn add(&mut self, other: Self) {
+        let (Some((first, last)), Some((of_first, of_last))) = (self.starts, other.starts) else {
+            *self = if self.starts.is_some() { *self } else { other };
+            return;
+        };
+        self.at_first = match first.cmp(&of_first) {
+            Ordering::Less => self.at_first,
+            Ordering::Equal => self.at_first + other.at_first,
+            Ordering::Greater => other.at_first,
+        };
+        self.all += other.all;
+        self.starts = Some((first.min(of_first), last.max(of_last)));
+    }
 }
 
 impl FlowTotals {
@@ -50,6 +82,11 @@ impl FlowTotals {
         self.reordered += record.reordering.map_or(0, |reordering| u64::from(reordering.packets));
         self.size_bytes += record.spec.size.unwrap_or(record.delivered).0;
         self.delivered_bytes += record.delivered.0;
+        let FlowSpec { size, start, .. } = record.spec;
+        if let (Some(size), true) = (size, record.outcome != Outcome::LongLived) {
+            let starts = Some((start, start));
+            self.offered.add(OfferedBytes { starts, at_first: size, all: size });
+        }
     }
 
     /// Adds the totals of other flows.
@@ -62,6 +99,7 @@ impl FlowTotals {
         self.reordered += other.reordered;
         self.size_bytes += other.size_bytes;
         self.delivered_bytes += other.delivered_bytes;
+        self.offered.add(other.offered);
     }
 
     /// Number of flows.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::units::{Bytes, Duration};
 use crate::model::flow::{FlowRecord, Outcome};
-use crate::model::flow_totals::{FlowTotals, KeptRecords};
+use crate::model::flow_totals::{FlowTotals, KeptRecords, OfferedBytes};
 
 /// Description of a column of `flows.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,16 +207,26 @@ impl FlowColumns {
 
     /// Offered load in bits per second: the sizes of all flows but those of the first start,
     /// divided by the time between the first and the last start. `on_wire` maps a payload to its
-    /// bytes with headers. `None` if all flows start at one time. If a part has records, each stands for as
-    /// many flows.
+    /// bytes with headers; of flows without records, headers are the same share. `None` if all flows start at
+    /// one time.
     pub fn offered_bps(&self, on_wire: impl Fn(Bytes) -> Bytes) -> Option<f64> {
         let sized = || self.start_s.iter().zip(&self.size_bytes).zip(&self.outcome);
         let sized = || sized().filter(|(_, outcome)| **outcome != Outcome::LongLived as u8);
+        let bits = |((_, size), _): ((_, &u64), _)| on_wire(Bytes(*size)).bits();
+        if self.kept.one_in > 1 {
+            let OfferedBytes { starts, at_first, all } = self.totals.offered;
+            let (first, last) = starts?;
+            let recorded: f64 = sized().map(|((_, size), _)| Bytes(*size).bits()).sum();
+            let headers =
+                if recorded > 0.0 { sized().map(bits).sum::<f64>() / recorded } else { 1.0 };
+            let offered = headers * (all - at_first).bits();
+            return (last > first).then(|| offered / last.since(first).seconds());
+        }
         let starts = || sized().map(|((start, _), _)| *start);
         let (first, last) = (starts().min_by(f64::total_cmp)?, starts().max_by(f64::total_cmp)?);
         let later = sized().filter(|((start, _), _)| **start > first);
-        let offered: f64 = later.map(|((_, size), _)| on_wire(Bytes(*size)).bits()).sum();
-        (last > first).then(|| f64::from(self.kept.one_in) * offered / (last - first))
+        let offered: f64 = later.map(bits).sum();
+        (last > first).then(|| offered / (last - first))
     }
 
     /// Sorts the rows by flow number.
