@@ -60,9 +60,22 @@ def test_the_interval_equals_students_interval_of_batch_means() -> None:
     expected = (5.5, 5.5 - reach, 5.5 + reach)
     assert convergence.batch_means(values) == pytest.approx(expected, abs=1e-3)
     # In order of size the correlation is 0.7, and corrected more than 0.9, the most that counts: a
-    # factor of 19, and one degree of freedom.
-    reach = 12.706 * 3.028 * math.sqrt(19 / 10)
+    # factor of 19, and two degrees of freedom, the least.
+    reach = 4.303 * 3.028 * math.sqrt(19 / 10)
     assert convergence.batch_means(np.sort(values))[2] == pytest.approx(5.5 + reach, abs=1e-2)
+
+
+def test_samples_are_batches_whatever_happens_in_each_of_them() -> None:
+    # Values grow in every sample, as while queues fill. The order of time makes this a correlation.
+    random = np.random.default_rng(3)
+    means = random.normal(10, 1, 8)
+    values = means[:, None] + np.linspace(-5, 5, 200)
+    samples = np.repeat(np.arange(8), 200)
+    mean, low, high = convergence.batch_means(values.ravel(), samples=samples)
+    expected = metrics.t_interval(means)
+    assert (mean, low, high) == pytest.approx(expected)
+    in_time = convergence.batch_means(values.T.ravel())
+    assert in_time[2] - in_time[1] > 3 * (high - low)
 
 
 @given(VALUES, st.floats(0.5, 2))

@@ -12,18 +12,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.analysis.metrics import ALL, Bucket, Floats
-from sojourn.base.statistics import BATCHES, t_quantile
-from sojourn.runs.answers import SAMPLE
+from sojourn.base.statistics import BATCHES, half_width, inflation, t_quantile
+from sojourn.runs.answers import SAMPLE, by_sample
 from sojourn.runs.results import Result
 from sojourn.scale.errors import p99_interval
 from sojourn.scenario.fidelity import PACKETS
-
-MOST_CORRELATED = 0.9
-"""Largest correlation of neighbouring batches that widens an interval."""
 
 ONE_RUN = 0.10
 """Half-width of the interval of one run's mean, as a share of the mean, that causes a warning.
@@ -52,8 +50,15 @@ LEAST_STARTS = 2 * BATCHES
 """Least number of times at which the flows of a run in batches start, as flows of a batch."""
 
 
+LEAST_SAMPLES = 5
+"""Number of samples from which these are the batches: Student's quantile of five is 2.8."""
+
+
 def batch_means(
-    values: Floats, batches: int = BATCHES, confidence: float = 0.95
+    values: Floats,
+    batches: int = BATCHES,
+    confidence: float = 0.95,
+    samples: npt.NDArray[Any] | None = None,
 ) -> tuple[float, float, float]:
     """Return the mean of values in order of time, and its confidence interval by batch means.
 
@@ -61,35 +66,24 @@ def batch_means(
     and normal, and so have Student's interval. Ten to thirty batches suffice for any run: more only
     make the batches shorter ([schmeiser82]: B. Schmeiser, Batch Size Effects in the Analysis of
     Simulation Output, Operations Research 30(3), 1982). Batches of short runs are correlated: the
-    variance of the mean grows by `_inflation`, and the degrees of freedom fall by it. With fewer
-    than two values per batch the bounds are NaN.
+    variance of the mean grows by `inflation`. With fewer than two values per batch the bounds are
+    NaN.
+
+    `samples` has the number of each value's sample; values are then in order of samples, and in
+    order of time in each. Samples are independent: if there are `LEAST_SAMPLES`, they are the
+    batches.
     """
     if len(values) < 2 * batches:
         return float(values.mean()) if len(values) else math.nan, math.nan, math.nan
-    means = np.array([float(batch.mean()) for batch in np.array_split(values, batches)])
-    factor = _inflation(means)
-    freedom = max(round((batches - 1) / factor), 1)
-    error = math.sqrt(float(means.var(ddof=1)) / batches * factor)
-    centre, reach = float(values.mean()), t_quantile((1 + confidence) / 2, freedom) * error
+    starts = np.unique([] if samples is None else samples, return_index=True)[1]
+    if are_samples := len(starts) >= LEAST_SAMPLES:
+        parts = np.split(values, starts[1:])
+    else:
+        parts = np.array_split(values, batches)
+    means = np.array([float(batch.mean()) for batch in parts])
+    factor = 1.0 if are_samples else inflation(means)
+    centre, reach = float(values.mean()), half_width(means, None, confidence, factor)
     return centre, centre - reach, centre + reach
-
-
-def _inflation(means: Floats) -> float:
-    """Return the factor by which the correlation of batch means increases the variance of the mean.
-
-    With a correlation r of neighbours that falls by r with each further batch it is (1 + r) / (1 -
-    r). Of n batches the estimate of r is too small by about (1 + 3r) / n (M. Kendall, Note on Bias
-    in the Estimation of Autocorrelation, Biometrika 41, 1954), which is added. A negative
-    correlation has no effect, and one above `MOST_CORRELATED` counts as that.
-    """
-    deviations = means - means.mean()
-    squares = float((deviations**2).sum())
-    if not squares > 0:
-        return 1.0
-    estimate = float((deviations[1:] * deviations[:-1]).sum()) / squares
-    correlation = estimate + (1 + 3 * estimate) / len(means)
-    correlation = min(max(correlation, 0.0), MOST_CORRELATED)
-    return (1 + correlation) / (1 - correlation)
 
 
 def are_batches(flows: pl.DataFrame) -> bool:
@@ -117,14 +111,19 @@ def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     of_bucket = metrics.timed(result, bucket) if result.summary.get("jobs") else None
     is_steady = of_bucket is None or are_batches(of_bucket)
     for metric, column in MEANS.items():
-        flows = metrics.in_order(result, column, bucket)
-        value, low, high = batch_means(flows["value"].to_numpy())
+        flows = by_sample(metrics.in_order(result, column, bucket))
+        value, low, high = batch_means(flows["value"].to_numpy(), samples=samples_of(flows))
         if not (is_steady and are_batches(flows)):
             low = high = math.nan
         bounds = {"value": value, "low": low, "high": high}
         at_least = not flows["is_finished"].all()
         rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": at_least})
     return pl.DataFrame(rows)
+
+
+def samples_of(flows: pl.DataFrame) -> npt.NDArray[Any] | None:
+    """Return the number of each flow's sample; `None` without samples."""
+    return flows[SAMPLE].to_numpy() if SAMPLE in flows.columns else None
 
 
 def p99s_within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
@@ -140,8 +139,7 @@ def p99s_within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
         flows = metrics.in_order(result, column, bucket)
         samples = [flows]
         if SAMPLE in flows.columns and not flows.is_empty():
-            ordered = flows.sort(SAMPLE, maintain_order=True)
-            samples = ordered.partition_by(SAMPLE, maintain_order=True)
+            samples = by_sample(flows).partition_by(SAMPLE, maintain_order=True)
         unfinished = int((~flows["is_finished"]).sum())
         values = [sample["value"].to_numpy() for sample in samples]
         value, low, high = p99_interval(values, unfinished)

@@ -21,12 +21,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.analysis import convergence, durations, long_lived, metrics
 from sojourn.analysis.metrics import Bucket, Floats
 from sojourn.base.messages import did_you_mean
+from sojourn.runs.answers import SAMPLE, by_sample
 from sojourn.runs.results import Result, Run
 from sojourn.scenario.fidelity import FLOWS
 
@@ -161,16 +163,18 @@ def interval(logs: Floats) -> tuple[float, float, float]:
     return value, low, high
 
 
-def interval_within(numerators: Floats, denominators: Floats) -> tuple[float, float, float]:
+def interval_within(
+    numerators: Floats, denominators: Floats, samples: npt.NDArray[Any] | None = None
+) -> tuple[float, float, float]:
     """Return the ratio of two means over the same flows of one run, and its 95 % bounds.
 
-    The values are in order of start. To first order the error of the logarithm of the ratio is the
-    mean of a/A - b/B over the flows, where a and b are a flow's times and A and B their means; its
-    interval is by batch means.
+    The values are in order of start, in each of the `samples` if there are any. To first order the
+    error of the logarithm of the ratio is the mean of a/A - b/B over the flows, where a and b are a
+    flow's times and A and B their means; its interval is by batch means.
     """
     value = float(numerators.mean() / denominators.mean())
     terms = numerators / numerators.mean() - denominators / denominators.mean()
-    half_width = convergence.batch_means(terms)[2] - float(terms.mean())
+    half_width = convergence.batch_means(terms, samples=samples)[2] - float(terms.mean())
     return value, value * _exp(-half_width), value * _exp(half_width)
 
 
@@ -218,7 +222,8 @@ class _Pair:
         self.one_sided = one_sided.height
         is_timed = pl.col("outcome") != "terminated"
         counted = common.filter(is_timed, pl.col(f"outcome{BASELINE}") != "terminated")
-        paired = both.filter(is_done & is_done_baseline)
+        paired = by_sample(both.filter(is_done & is_done_baseline))
+        self.samples = convergence.samples_of(paired)
         self.are_batches = convergence.are_batches(paired)
         self.sides = {
             "paired": [_times(paired, suffix) for suffix in ("", BASELINE)],
@@ -264,9 +269,10 @@ class _Pair:
             return value, math.nan, math.nan
         if metric == BY_FLOW:
             logs = np.log(times["fct"] / baseline_times["fct"])
-            value, low, high = map(_exp, convergence.batch_means(logs))
+            bounds = convergence.batch_means(logs, samples=self.samples)
+            value, low, high = map(_exp, bounds)
             return value, low, high
-        return interval_within(times[column], baseline_times[column])
+        return interval_within(times[column], baseline_times[column], self.samples)
 
 
 def _times(flows: pl.DataFrame, suffix: str) -> dict[str, Floats]:
@@ -292,8 +298,8 @@ def _with_bounds(result: Result) -> pl.DataFrame:
     flows = metrics.with_bounds(metrics.judged(result), result, "fct_s")
     flows = flows.rename({"value": "fct"})
     slowdown = pl.col("fct") / pl.col("ideal_fct_s")
-    step = [convergence.STEP] if convergence.STEP in flows.columns else []
-    names = ("flow", *IDENTITY, "class", "outcome", "fct", *step)
+    optional = [name for name in (convergence.STEP, SAMPLE) if name in flows.columns]
+    names = ("flow", *IDENTITY, "class", "outcome", "fct", *optional)
     return flows.select(*names, slowdown=slowdown)
 
 

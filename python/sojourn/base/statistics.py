@@ -9,6 +9,15 @@ import numpy.typing as npt
 BATCHES = 10
 """Batches of one run's flows: few, so that each is long compared to the correlation of FCTs."""
 
+MOST_CORRELATED = 0.9
+"""Largest correlation of neighbouring batches that widens an interval."""
+
+LEAST_FREEDOM = 2
+"""Least degrees of freedom of the interval of correlated batches.
+
+With a single one Student's quantile is 12.7: the interval of a mean reaches below zero.
+"""
+
 QUANTILES_975 = (
     12.706204736174694,
     4.302652729749462,
@@ -60,8 +69,12 @@ def half_width(
     values: Sequence[float] | npt.NDArray[np.float64],
     centre: float | None = None,
     confidence: float = 0.95,
+    factor: float = 1.0,
 ) -> float:
     """Return the half width of Student's interval of the mean of values; NaN for a single one.
+
+    The variance of the mean grows by `factor`, an `inflation`, and the degrees of freedom fall by
+    it, but not below `LEAST_FREEDOM`.
 
     With a `centre`, the interval is that of a statistic of a run, such as a percentile, and the
     values are those of batches: their deviations are from the centre, not from their mean.
@@ -71,7 +84,27 @@ def half_width(
         return math.nan
     deviations = data - (data.mean() if centre is None else centre)
     error = math.sqrt(float((deviations**2).sum()) / (len(data) - 1)) / math.sqrt(len(data))
-    return t_quantile((1 + confidence) / 2, len(data) - 1) * error
+    freedom = len(data) - 1
+    freedom = max(round(freedom / factor), min(LEAST_FREEDOM, freedom))
+    return t_quantile((1 + confidence) / 2, freedom) * error * math.sqrt(factor)
+
+
+def inflation(means: npt.NDArray[np.float64]) -> float:
+    """Return the factor by which the correlation of batch means increases the variance of the mean.
+
+    With a correlation r of neighbours that falls by r with each further batch it is (1 + r) / (1 -
+    r). Of n batches the estimate of r is too small by about (1 + 3r) / n (M. Kendall, Note on Bias
+    in the Estimation of Autocorrelation, Biometrika 41, 1954), which is added. A negative
+    correlation has no effect, and one above `MOST_CORRELATED` counts as that.
+    """
+    deviations = means - means.mean()
+    squares = float((deviations**2).sum())
+    if not squares > 0:
+        return 1.0
+    estimate = float((deviations[1:] * deviations[:-1]).sum()) / squares
+    correlation = estimate + (1 + 3 * estimate) / len(means)
+    correlation = min(max(correlation, 0.0), MOST_CORRELATED)
+    return (1 + correlation) / (1 - correlation)
 
 
 def rank_of(share: float, count: int) -> int:

@@ -169,6 +169,11 @@ def _slowdowns(results: Sequence[Result]) -> Slowdowns:
     return sizes, flows["slowdown"].fill_null(math.inf).to_numpy()
 
 
+def by_sample(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return flows in order of their samples, if they have any."""
+    return flows.sort(SAMPLE, maintain_order=True) if SAMPLE in flows.columns else flows
+
+
 def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
     """Return the entry `p99` of the summary: FCTs and slowdowns of each size, with intervals."""
     sample = [SAMPLE] if SAMPLE in flows.columns else []
@@ -179,7 +184,8 @@ def _p99s(flows: pl.DataFrame, summary: dict[str, Any]) -> dict[str, Any]:
     if sample or not timed["start_s"].is_sorted():
         timed = timed.sort("start_s", maintain_order=True)
     # Without rows there are no parts.
-    samples = (timed.partition_by(SAMPLE, maintain_order=True) if sample else []) or [timed]
+    ordered = by_sample(timed)
+    samples = (ordered.partition_by(SAMPLE, maintain_order=True) if sample else []) or [ordered]
     return {
         column: p99_rows([_bounded(part, column, summary) for part in samples])
         for column in ("fct_s", "slowdown")

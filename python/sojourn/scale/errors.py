@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.base.statistics import BATCHES, half_width, nearest_rank, rank_of
+from sojourn.base.statistics import BATCHES, half_width, inflation, nearest_rank, rank_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,8 +81,11 @@ def _p99_half_width(samples: Sequence[Floats], p99: float) -> float:
     """
     if sum(map(len, samples)) < BATCHES * LEAST_IN_BATCH:
         return math.nan
-    parts = [_p99(batch) for batch in _batches(samples)]
-    return half_width(parts, p99) / p99 if math.isfinite(p99) else math.inf
+    if not math.isfinite(p99):
+        return math.inf
+    parts = np.array([_p99(batch) for batch in _batches(samples)])
+    factor = 1.0 if len(samples) >= BATCHES else inflation(parts)
+    return half_width(parts, p99, factor=factor) / p99
 
 
 def p99_interval(samples: Sequence[Floats], unfinished: int) -> tuple[float, float, float]:
