@@ -11,6 +11,7 @@ from sojourn import ScenarioError
 from sojourn.analysis.fidelity import doubts
 from sojourn.compare.comparison import compare
 from sojourn.runs import choice
+from sojourn.scenario.fidelity import with_kind
 from sojourn.show.fidelity import fidelity_lines
 
 SCENARIO: dict[str, Any] = FOLDABLE | {
@@ -29,6 +30,16 @@ def trace_of(scenario: dict[str, Any]) -> dict[str, Any]:
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit of the expected time below that of `SCENARIO`."""
     monkeypatch.setattr(choice, "LONGEST_S", 1e-6)
+
+
+def test_another_kind_keeps_the_parameters_that_it_has() -> None:
+    given = {"kind": "sample", "hosts": 64, "samples": 4, "precision": "5%"}
+    flows = with_kind({"seed": 3, "fidelity": given}, "flows")
+    assert flows == {"seed": 3, "fidelity": {"kind": "flows", "hosts": 64, "samples": 4}}
+    assert with_kind({}, "sample") == {"fidelity": {"kind": "sample"}}
+    assert with_kind({"fidelity": given}, "packets") == {"fidelity": {"kind": "packets"}}
+    with pytest.raises(ScenarioError, match=r"fidelity\.kind: expected one of .*, not flow"):
+        with_kind({}, "flow")
 
 
 def test_packets_are_chosen_if_they_fit_memory_and_time() -> None:

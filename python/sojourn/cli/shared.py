@@ -84,12 +84,11 @@ def run_options(
 def with_fidelity(
     scenario: "Scenario", kind: str | None, precision: str | None = None
 ) -> "Scenario":
-    """Return the scenario with this fidelity; its own parameters remain if it names the same."""
+    """Return the scenario with this fidelity, and those of its parameters that this kind has."""
     from sojourn.scenario import fidelity, overrides
 
     if kind is not None:
-        fidelity.read(kind)
-        scenario = overrides.merge(scenario, {fidelity.FIELD: kind})
+        scenario = fidelity.with_kind(scenario, kind)
     if precision is not None:
         given = scenario.get(fidelity.FIELD, fidelity.PACKETS)
         if fidelity.read(given).kind != fidelity.SAMPLE:

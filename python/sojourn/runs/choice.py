@@ -18,8 +18,8 @@ from sojourn.runs.results import Result
 from sojourn.scale.fold import are_alike
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import Prepared
-from sojourn.scenario.fidelity import AUTO, FIELD, FIELDS, FLOWS, PACKETS, SAMPLE, read
-from sojourn.scenario.reading import Scenario, ScenarioLike, as_scenario
+from sojourn.scenario.fidelity import AUTO, FIELD, FLOWS, PACKETS, SAMPLE, read, with_kind
+from sojourn.scenario.reading import ScenarioLike, as_scenario
 
 LONGEST_S = 600.0
 """Expected time of a run on one core up to which packets are simulated."""
@@ -45,7 +45,7 @@ def resolved(
         return [(scenario, "") for scenario in given]
     kind, reason = _choose([*costs.values()], memory_limit)
     return [
-        (_with_kind(scenario, kind), reason) if number in costs else (scenario, "")
+        (with_kind(scenario, kind), reason) if number in costs else (scenario, "")
         for number, scenario in enumerate(given)
     ]
 
@@ -105,9 +105,3 @@ def _choose(costs: Sequence[_Cost], memory_limit: int) -> tuple[str, str]:
     alike = all(run.are_alike for run in costs)
     kind, why = (SAMPLE, "all racks are alike") if alike else (FLOWS, "racks of a trace differ")
     return kind, f"{AUTO} chose {kind}: packets need {cost}, and {why}"
-
-
-def _with_kind(scenario: Mapping[str, Any], kind: str) -> Scenario:
-    given = read(scenario[FIELD]).as_table()
-    table = {name: given[name] for name in FIELDS[kind] if name in given}
-    return {**scenario, FIELD: {"kind": kind, **table}}

@@ -91,6 +91,16 @@ def read(value: Any) -> Fidelity:
     return chosen
 
 
+def with_kind(scenario: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return a scenario with another kind of fidelity and the parameters that both kinds have.
+
+    Raises `ScenarioError` if the fidelity of the scenario or the kind is invalid.
+    """
+    given = read(scenario.get(FIELD, PACKETS)).as_table()
+    table = {name: given[name] for name in FIELDS[read(kind).kind] if name in given}
+    return {**scenario, FIELD: {"kind": kind, **table}}
+
+
 def _share(value: Any) -> float | str:
     """Return a precision such as `5%` as a share of one, and `none` as it is."""
     if value == "none":

@@ -64,20 +64,21 @@ def _table(value: Any) -> Mapping[str, Any]:
 def _network_lines(fidelity: Mapping[str, Any]) -> list[str]:
     """Return the networks that are simulated, and the utilisations of their links."""
     samples, hosts = len(fidelity["seeds"]), format_count(fidelity["hosts"])
+    simulated = samples * fidelity["kept"]
+    cost = f"samples simulate {format_count(simulated)} hosts, no fewer than `{PACKETS}` would"
+    costs = [cost] if simulated >= fidelity["hosts"] else []
     if fidelity["kept"] == fidelity["hosts"]:
         runs = f"{count(samples, 'run')} of the whole network of {hosts} hosts"
         runs = f"a fluid, corrected by {runs}" if fidelity["kind"] == FLOWS else runs
-        return [f"fidelity: {fidelity['kind']}: {runs}"]
+        return [f"fidelity: {fidelity['kind']}: {runs}", *costs]
     loads = [
         f"{tier} {100 * folded:.1f} % (whole {100 * whole:.1f} %)"
         for tier, (whole, folded) in fidelity["utilisations"].items()
     ]
-    simulated = samples * fidelity["kept"]
-    cost = f"samples simulate {format_count(simulated)} hosts, no fewer than `{PACKETS}` would"
     return [
         f"fidelity: {fidelity['kind']}: {samples} x {fidelity['kept']} of {hosts} hosts "
         f"({fidelity['units']})",
-        *([cost] if simulated >= fidelity["hosts"] else []),
+        *costs,
         *([f"expected utilisation of links: {', '.join(loads)}"] if loads else []),
     ]
 
