@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 import sojourn
 from conftest import IN_WINDOWS, SCENARIO
 from sojourn import Result, ScenarioError, _core
+from sojourn.runs import runner
 from sojourn.runs.results import COLUMNS
 from sojourn.runs.runner import key
 from sojourn.scenario.encoding import as_json
@@ -219,3 +220,9 @@ def test_a_fluid_on_two_threads_has_the_result_and_the_cpu_time_of_one() -> None
     one, two = (sojourn.run(fluid, threads=threads) for threads in (1, 2))
     assert_frame_equal(one.flows, two.flows)
     assert two.summary["cpu_seconds"] > 0
+
+
+def test_a_process_that_was_forked_after_runs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_PROCESS_OF_RUNS", [0])
+    with pytest.raises(RuntimeError, match=r"forked after a run .*get_context\(\"spawn\"\)"):
+        sojourn.run(SCENARIO)

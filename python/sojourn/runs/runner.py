@@ -38,6 +38,9 @@ POLL_INTERVAL_S = 0.1
 FLUID_FLOW_HOPS = 30
 """Packet-hops of a simulation that take as long as a flow of an ideal, on a large network."""
 
+_PROCESS_OF_RUNS: list[int] = []
+"""The process that has started runs, if any."""
+
 MAX_RUNS = 100_000
 """Largest number of runs in a comparison or a search, against mistyped options."""
 
@@ -93,14 +96,28 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
     Raises:
         ScenarioError: for an invalid scenario or option, for a scenario whose estimate exceeds the
             memory limit, and if the runs exceed the limit while they run.
+        RuntimeError: in a process that was forked from one with runs. It lacks the threads of
+            Polars, and would wait for them forever.
 
     """
+    _check_process()
     if isinstance(scenarios, str | os.PathLike | Mapping):
         raise ScenarioError("scenarios: expected a list of scenarios; `run` runs one")
     names = [f"scenarios[{number}]" for number in range(len(scenarios))]
     return _run_named(
         names, scenarios, cache, threads=threads, cluster=cluster, memory=memory, what=what
     )
+
+
+def _check_process() -> None:
+    """Raise `RuntimeError` in a process that was forked after runs."""
+    process = os.getpid()
+    if _PROCESS_OF_RUNS and [process] != _PROCESS_OF_RUNS:
+        raise RuntimeError(
+            "this process was forked after a run and lacks threads: give the pool "
+            'mp_context=multiprocessing.get_context("spawn"), or use run_many'
+        )
+    _PROCESS_OF_RUNS[:] = [process]
 
 
 def _run_named(
