@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import json
 import linecache
+import re
 import sys
 import textwrap
 import threading
@@ -514,3 +515,38 @@ def test_the_core_rejects_a_class_without_a_loader() -> None:
     transport = {"kind": "python", "controller": {"name": "gone", "text": ""}}
     with pytest.raises(ScenarioError, match='a colon, and the name of a class, not "gone"'):
         _core.prepare(json.dumps(ONE | {"transport": transport}))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("def onack(self, ack): pass", "onack: did you mean `on_ack`?"),
+        ("def on_acks(self, ack): pass", "on_acks: did you mean `on_ack`?"),
+        ("ECN = True", "ECN: did you mean `ecn`?"),
+        ("queues = 'drop_tail'", "queues: did you mean `queue`?"),
+        ("files = 'w.npy'", 'files: must be a tuple of names, such as ("w.npy",), not a name'),
+        ("def on_timer(self, now_s): pass", "on_timer: needs the method `next_timer`"),
+        ("def on_ack(self): pass", "on_ack: must have the parameters (self, ack)"),
+    ],
+)
+def test_names_and_parameters_that_would_have_no_effect_are_errors(
+    write: Callable[[str], str], body: str, message: str
+) -> None:
+    name = write(f"{body}\n\ndef allowance(self): return 1e4")
+    with pytest.raises(ScenarioError, match=re.escape(f"mine.py:Mine: {message}")):
+        sojourn.run(ONE | {"transport": name})
+
+
+def test_attributes_of_a_controller_may_resemble_none_of_its_names(
+    write: Callable[[str], str],
+) -> None:
+    name = write(
+        """
+        rate = 3
+
+        def on_ack(self, ack, *rest): self.on_acks_seen = self._onack = 1
+        def on_start(self, *arguments): pass
+        def allowance(self): return 1e4
+        """
+    )
+    assert sojourn.run(ONE | {"transport": name}).flows["fct_s"].null_count() == 0

@@ -283,6 +283,11 @@ def _load_class(name: str, source: Source) -> type[Controller]:
             raise ScenarioError(f"{name}: {field.name}: a parameter cannot have this name")
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise ScenarioError(f"{name}: {field.name}: a parameter needs a default")
+    if isinstance(kind.files, str):
+        raise ScenarioError(
+            f'{name}: files: must be a tuple of names, such as ("{kind.files}",), not a name'
+        )
+    _check_names(name, kind)
     for file in kind.files:
         if file not in dict(source.files):
             raise ScenarioError(f"{name}: files: `{file}` must be a literal in the class")
@@ -294,7 +299,38 @@ def _load_class(name: str, source: Source) -> type[Controller]:
             raise ScenarioError(f"{name}: {method}: must not be `async`")
         if inspect.isgeneratorfunction(function):
             raise ScenarioError(f"{name}: {method}: must not contain `yield`")
+        _check_parameters(name, method, function)
     return kind
+
+
+def _check_names(name: str, kind: type[Controller]) -> None:
+    """Raise `ScenarioError` for names that differ from those of `Controller` only in their form.
+
+    Such a method is never called, and such an option has no effect.
+    """
+    known = {_plain(each): each for each in dir(Controller) if not each.startswith("_")}
+    own = (each for base in kind.__mro__ if base not in Controller.__mro__ for each in vars(base))
+    for each in own:
+        meant = known.get(_plain(each), each)
+        if meant != each and not each.startswith("_") and not hasattr(Controller, each):
+            raise ScenarioError(f"{name}: {each}: did you mean `{meant}`?")
+    if kind.on_timer is not Controller.on_timer and kind.next_timer is Controller.next_timer:
+        raise ScenarioError(f"{name}: on_timer: needs the method `next_timer`, which sets the time")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").removesuffix("s")
+
+
+def _check_parameters(name: str, method: str, function: Any) -> None:
+    """Raise `ScenarioError` if a method cannot be called as that of `Controller`."""
+    expected = list(inspect.signature(getattr(Controller, method)).parameters)
+    try:
+        inspect.signature(function).bind(*expected)
+    except TypeError:
+        raise ScenarioError(
+            f"{name}: {method}: must have the parameters ({', '.join(expected)})"
+        ) from None
 
 
 def part(name: str, text: str, files: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
