@@ -159,4 +159,4 @@ def significant_metrics(table: pl.DataFrame) -> list[str]:
     case = [name for name in table.columns[: table.columns.index("value")] if name != "metric"]
     size = pl.col("value").abs()
     present = table.filter(size > 0, size >= 0.01 * size.max().over(case))["metric"].unique()
-    return [name for name in (TOTAL, *PARTS, ALONE) if name in present]
+    return [name for name in (TOTAL, ALONE, *PARTS) if name in present]
