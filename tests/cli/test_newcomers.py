@@ -61,6 +61,13 @@ class Ten(sojourn.Controller):
 class TenPackets(Ten):
     def allowance(self):
         return 10 * self.payload
+
+
+class Still(Ten):
+    burst = 1
+
+    def allowance(self):
+        return sojourn.Allowance(1e6, 0.0)
 """
 
 
@@ -121,15 +128,16 @@ def test_recordings_of_missing_flows_are_warned_of() -> None:
     assert repr(result).startswith("<Result 'unnamed': 20 flows, 0.00")
 
 
-def test_windows_below_one_packet_are_warned_of() -> None:
+def test_windows_below_one_packet_and_rates_of_zero_are_warned_of() -> None:
     def warnings(name: str, **parameters: Any) -> list[str]:
         transport = {"kind": f"ten.py:{name}", **parameters}
         summary = sojourn.run(sojourn.read("s.toml") | {"transport": transport}).summary
         assert json.dumps(summary["warnings"])
-        return [line for line in summary["warnings"] if "below one packet" in line]
+        return [line for line in summary["warnings"] if "less than one packet" in line]
 
-    (line,) = warnings("Ten")
-    assert line.endswith("was below one packet (1448 B) at every call; windows are bytes")
+    for name in ("Ten", "Still"):
+        (line,) = warnings(name)
+        assert line.endswith("was allowed at every call; windows are bytes, rates bits per second")
     assert not warnings("TenPackets")
 
 

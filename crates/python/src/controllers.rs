@@ -115,8 +115,8 @@ struct Class {
     windows: Windows,
 }
 
-/// Largest window that instances of a class have returned, and the payload of a packet, in bytes; 0 before
-/// the first flow. Numbers are atomic because controllers may move between threads.
+/// Largest window that instances of a class have returned, unlimited with a rate and 0 with a rate of zero,
+/// and the payload of a packet, in bytes; 0 before the first flow. Numbers are atomic because controllers may move between threads.
 #[derive(Default)]
 struct Windows {
     largest: AtomicU64,
@@ -155,12 +155,14 @@ impl Class {
         })
     }
 
-    /// Warns of windows that were always below one packet: their unit may be packets.
+    /// Warns of windows that were always below one packet, since their unit may be packets, and of rates that
+    /// were always zero.
     fn window_warning(&self) -> Option<String> {
         let payload = self.windows.payload.load(Ordering::Relaxed);
         (self.windows.largest.load(Ordering::Relaxed) < payload).then(|| {
             format!(
-                "{}: the window was below one packet ({payload} B) at every call; windows are bytes",
+                "{}: less than one packet ({payload} B) was allowed at every call; windows are bytes, rates \
+                 bits per second",
                 self.field
             )
         })
@@ -214,7 +216,7 @@ impl python::Maker for Maker {
         let mut controller = PythonController {
             class: Arc::clone(&self.0),
             flow: path.flow,
-            line_rate: path.line_rate,
+            max_pacing_rate: path.max_pacing_rate,
             unacknowledged: path.size,
             counts: None,
             telemetry: None,
@@ -290,7 +292,7 @@ impl Methods {
 struct PythonController {
     class: Arc<Class>,
     flow: u64,
-    line_rate: Rate,
+    max_pacing_rate: Rate,
     /// Payload that is not yet acknowledged; `None` for an unbounded flow.
     unacknowledged: Option<Bytes>,
     /// Counts of the flow's monitor.
@@ -380,11 +382,16 @@ impl PythonController {
             return Err(PyValueError::new_err(message));
         }
         // A rate may replace a window.
-        let limit = if rate.is_some() || value.gives_up { u64::MAX } else { window as u64 };
+        let limit = match rate {
+            _ if value.gives_up => u64::MAX,
+            Some(rate) if rate > 0.0 => u64::MAX,
+            Some(_) => 0,
+            None => window as u64,
+        };
         self.class.windows.largest.fetch_max(limit, Ordering::Relaxed);
         Ok(transport::Allowance {
             window: Bytes(window as u64),
-            rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),
+            rate: rate.map(|bps| Rate::from_bps(bps.min(self.max_pacing_rate.bps()))),
             is_terminated: value.gives_up,
             ..transport::Allowance::granted(u32::MAX)
         })
