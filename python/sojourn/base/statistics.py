@@ -15,7 +15,7 @@ MOST_CORRELATED = 0.9
 LEAST_FREEDOM = 2
 """Least degrees of freedom of the interval of correlated batches.
 
-With a single one Student's quantile is 12.7: the interval of a mean reaches below zero.
+With one, the mean half width doubles, and the coverage is the same (docs/design/statistics.md).
 """
 
 QUANTILES_975 = (

@@ -99,8 +99,9 @@ crate::parameters! {
         /// Environment of all schemes: defaults for hosts, loss recovery, switches and packets, shown in a
         /// complete scenario; explicit values stay. `paper`: every component as its source had it.
         /// `internet`: Linux hosts with RACK-TLP, PRR and a handshake, and queues of one bandwidth-delay
-        /// product of the slowest link over the longest path. `lossy_datacentre`: Linux hosts with a minimum
-        /// RTO of 10 ms on open connections, and a shared buffer of 12 MB (above 40 Gb/s 32 MB).
+        /// product of their link over the longest path; `codel` has 1000 packets and `red` no capacity.
+        /// `lossy_datacentre`: Linux hosts with a minimum RTO of 10 ms on open connections, and a shared
+        /// buffer of 12 MB (above 40 Gb/s 32 MB).
         /// `lossless_datacentre`: RDMA NICs with go-back-N on open connections, and the same buffer with
         /// pause frames; transports whose traffic classes are not paused recover as in `lossy_datacentre`.
         /// `automatic`: `internet` for a base RTT of 1 ms or more; otherwise lossless for all if a transport
