@@ -65,7 +65,7 @@ def test_tables_and_the_summary_have_intervals_of_p99s(
             assert re.search(rf"± *{percent:.0f}%$", lines[name].rstrip())
             assert lines[name].count("±") == 2
         assert re.search(r"± *-$", lines["100 KB to 10 MB"].rstrip())
-    assert "±: 95 % confidence by batches of flows" in output
+    assert "±: 95 % confidence by batches of flows or by samples" in output
 
 
 @pytest.mark.parametrize("fidelity", [SAMPLE, FLOWS])

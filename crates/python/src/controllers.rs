@@ -116,7 +116,8 @@ struct Class {
 }
 
 /// Largest window that instances of a class have returned, unlimited with a rate and 0 with a rate of zero,
-/// and the payload of a packet, in bytes; 0 before the first flow. Numbers are atomic because controllers may move between threads.
+/// and the payload of a packet, in bytes; 0 before the first flow. Numbers are atomic because controllers may
+/// move between threads.
 #[derive(Default)]
 struct Windows {
     largest: AtomicU64,

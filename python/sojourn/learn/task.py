@@ -124,8 +124,8 @@ class Task:
             raise ScenarioError(f"largest: must be above 0, not {self.largest}")
         if self.history < 1:
             raise ScenarioError(f"history: must be 1 or more intervals, not {self.history}")
-        for name in self.mechanism.keys() - MECHANISM.values():
-            hint = did_you_mean(name, MECHANISM.values())
+        for name in self.mechanism.keys() - set(MECHANISM):
+            hint = did_you_mean(name, MECHANISM)
             raise ScenarioError(f"mechanism: unknown key `{name}`{hint}")
         self.width = len(self.observed(_EMPTY_INTERVAL))
         self.is_paced = self.action == "rate"

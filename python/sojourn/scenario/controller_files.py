@@ -36,21 +36,21 @@ KIND = "python"
 NAME = re.compile(r"^.+\.py:[A-Za-z_][A-Za-z_0-9]*$")
 """Pattern of the name of a class in a file."""
 
-MECHANISM = {
-    "ecn": "ecn",
-    "marks": "marks",
-    "notification_interval": "notification_interval",
-    "burst": "burst",
-    "ack_every": "ack_every",
-    "tells_delay": "tells_delay",
-    "telemetry": "telemetry",
-    "queue": "designed_queue",
-    "host_queue": "designed_host_queue",
-    "reliability": "reliability",
-}
-"""Class attributes that set options of sender and receiver, and the core's names of them."""
+MECHANISM = (
+    "ecn",
+    "marks",
+    "notification_interval",
+    "burst",
+    "ack_every",
+    "tells_delay",
+    "telemetry",
+    "queue",
+    "host_queue",
+    "reliability",
+)
+"""Class attributes that set options of sender and receiver."""
 
-OWN_FIELDS = {"kind", "controller", "files", "parameters", *MECHANISM.values()}
+OWN_FIELDS = {"kind", "controller", "files", "parameters", *MECHANISM}
 """Fields of the transport that are not parameters of the class."""
 
 Table = dict[str, Any]
@@ -166,7 +166,7 @@ def _complete_transport(table: Mapping[str, Any], field: str) -> Table:
     kind = load_class(source["name"], source["text"], _pairs(given))
     flat = {key: value for key, value in table.items() if key not in OWN_FIELDS}
     parameters = {**table.get("parameters", {}), **flat}
-    by_class = {name: getattr(kind, attribute) for attribute, name in MECHANISM.items()}
+    by_class = {name: getattr(kind, name) for name in MECHANISM}
     own = {key: value for key, value in table.items() if key in OWN_FIELDS}
     if isinstance(own.get("reliability"), Mapping):
         own["reliability"] = {**by_class["reliability"], **own["reliability"]}
@@ -279,7 +279,7 @@ def _load_class(name: str, source: Source) -> type[Controller]:
             f"{did_you_mean(class_name, classes)}{names}"
         )
     for field in dataclasses.fields(kind):
-        if field.name in OWN_FIELDS or field.name in MECHANISM:
+        if field.name in OWN_FIELDS:
             raise ScenarioError(f"{name}: {field.name}: a parameter cannot have this name")
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise ScenarioError(f"{name}: {field.name}: a parameter needs a default")

@@ -62,7 +62,7 @@ HalfWidths = Mapping[str, Sequence[float]]
 NO_INTERVALS: HalfWidths = {}
 
 INTERVALS_NOTE = (
-    "±: 95 % confidence by batches of flows, without a bias of the samples; "
+    "±: 95 % confidence by batches of flows or by samples, without a bias of these; "
     f"± -: fewer than {BATCHES * LEAST_IN_BATCH} flows, or over 1 % of them unfinished"
 )
 """Definition of the intervals of answers by samples."""

@@ -54,9 +54,9 @@ crate::parameters! {
         /// If true, packets collect telemetry at switches, and ACKs return it.
         pub telemetry: bool = false;
         /// Queue at switches, unless the scenario gives a `queue`.
-        pub designed_queue: Box<disciplines::Config> = Box::new(unlimited());
+        pub queue: Box<disciplines::Config> = Box::new(unlimited());
         /// Queue at the hosts' ports, unless the scenario gives one.
-        pub designed_host_queue: Box<disciplines::Config> = Box::new(unlimited());
+        pub host_queue: Box<disciplines::Config> = Box::new(unlimited());
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
@@ -169,11 +169,11 @@ impl Transport for Config {
     }
 
     fn queue(&self) -> disciplines::Config {
-        (*self.designed_queue).clone()
+        (*self.queue).clone()
     }
 
     fn host_queue(&self) -> disciplines::Config {
-        (*self.designed_host_queue).clone()
+        (*self.host_queue).clone()
     }
 }
 

@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn hystart_ends_one_slow_start_and_the_next_ends_at_ssthresh() {
-        // After a round at 100 ms the RTTs exceed it by more than an eighth. HyStart++ takes five rounds more.
+        // After a round at 100 ms RTTs exceed it by more than an eighth; HyStart++ takes five rounds more.
         for (variant, rounds) in [(HyStartVariant::Linux, 2), (HyStartVariant::PlusPlus, 8)] {
             let window = Window { initial: 20, hystart: Some(variant), ..default_window() };
             let mut flow = flow(&window);
