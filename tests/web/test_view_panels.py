@@ -30,6 +30,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "transport": "cubic",
         "time_limit": "1.9 s",
         "topology": {"kind": "link", "delay": "5 ms", "rate_trace": RATES},
+        "queue": {"kind": "drop_tail", "capacity": "50 KB"},
         "workload": {"kind": "long_lived", "flows": 1},
     },
     "losses": {
