@@ -20,10 +20,9 @@ pub enum Capacity {
     Packets(u32),
     /// Time that the link takes to transmit the queue.
     Time(Duration),
-    /// Multiple of the bandwidth-delay product: link rate times base RTT of the network's longest path.
-    Product(f64),
-    /// The same, but at least this number of full data packets.
-    ProductOrPackets(f64, u32),
+    /// Multiple of the bandwidth-delay product, link rate times base RTT of the network's longest path, but at
+    /// least a number of full data packets.
+    Product(f64, u32),
 }
 
 /// Capacity or threshold of the queue at one port.
@@ -55,26 +54,26 @@ impl LinkScale {
             Capacity::Bytes(bytes) => Limit::Bytes(bytes),
             Capacity::Packets(packets) => Limit::Packets(packets),
             Capacity::Time(time) => Limit::Bytes(self.rate.carries(time).0),
-            Capacity::Product(factor) => Limit::Bytes(self.product(factor)),
-            Capacity::ProductOrPackets(factor, packets) => {
-                Limit::Bytes(self.product(factor).max(u64::from(packets) * self.packet.0))
+            Capacity::Product(factor, packets) => {
+                let product = (factor * self.rate.carries(self.base_rtt).0 as f64).round() as u64;
+                Limit::Bytes(product.max(u64::from(packets) * self.packet.0))
             }
         })
-    }
-
-    /// Returns a multiple of the bandwidth-delay product, in bytes.
-    fn product(self, factor: f64) -> u64 {
-        (factor * self.rate.carries(self.base_rtt).0 as f64).round() as u64
     }
 }
 
 impl Capacity {
+    /// Returns a multiple of the bandwidth-delay product.
+    pub fn product(factor: f64) -> Self {
+        Self::Product(factor, 0)
+    }
+
     /// Returns true if an empty queue can hold a packet of `size`; true if that depends on the port.
     pub fn may_hold(self, size: Bytes) -> bool {
         match self {
             Self::Bytes(limit) => Limit::Bytes(limit).holds(size),
             Self::Packets(limit) => Limit::Packets(limit).holds(size),
-            Self::Time(_) | Self::Product(_) | Self::ProductOrPackets(..) => true,
+            Self::Time(_) | Self::Product(..) => true,
         }
     }
 
@@ -84,7 +83,7 @@ impl Capacity {
             (Self::Bytes(one), Self::Bytes(two)) => one > two,
             (Self::Packets(one), Self::Packets(two)) => one > two,
             (Self::Time(one), Self::Time(two)) => one > two,
-            (Self::Product(one), Self::Product(two)) => one > two,
+            (Self::Product(one, _), Self::Product(two, _)) => one > two,
             _ => false,
         }
     }
@@ -156,9 +155,9 @@ impl Parameter for Capacity {
         let text = value.as_str().ok_or_else(|| wrong::<Self>(value))?;
         let product = || {
             let Some((product, least)) = text.split_once(AT_LEAST) else {
-                return parse_multiple(text, PRODUCT).map(Self::Product);
+                return parse_multiple(text, PRODUCT).map(Self::product);
             };
-            Some(Self::ProductOrPackets(parse_multiple(product, PRODUCT)?, parse_packets(least)?))
+            Some(Self::Product(parse_multiple(product, PRODUCT)?, parse_packets(least)?))
         };
         parse_packets(text)
             .map(Self::Packets)
@@ -172,8 +171,8 @@ impl Parameter for Capacity {
             Self::Bytes(bytes) => Bytes(*bytes).show(),
             Self::Packets(packets) => format!("{packets} packets").into(),
             Self::Time(time) => time.show(),
-            Self::Product(factor) => format!("{factor} {PRODUCT}").into(),
-            Self::ProductOrPackets(factor, packets) => {
+            Self::Product(factor, 0) => format!("{factor} {PRODUCT}").into(),
+            Self::Product(factor, packets) => {
                 format!("{factor} {PRODUCT}{AT_LEAST} {packets} packets").into()
             }
         }

@@ -191,9 +191,7 @@ impl DesignRates {
         let bytes = match threshold {
             Capacity::Bytes(bytes) => bytes,
             Capacity::Packets(packets) => u64::from(packets) * PACKET,
-            Capacity::Time(_) | Capacity::Product(_) | Capacity::ProductOrPackets(..) => {
-                return None;
-            }
+            Capacity::Time(_) | Capacity::Product(..) => return None,
         };
         let most = Rate::from_bps(bytes as f64 / (65 * PACKET) as f64 * Rate::from_gbps(10).bps());
         let least = if bytes > 20 * PACKET { most } else { Rate(1) };

@@ -54,7 +54,7 @@ crate::parameters! {
         pub reliability: Reliability = Reliability::selective_repeat();
     }
     check |config| {
-        if matches!(config.rtt_bytes, Capacity::Product(_) | Capacity::ProductOrPackets(..)) {
+        if matches!(config.rtt_bytes, Capacity::Product(..)) {
             return Err(Problem::new("rtt_bytes", "must be an amount of data or a time"));
         }
         if !config.cutoffs.is_sorted_by(|a, b| a < b) {
@@ -84,9 +84,7 @@ impl Config {
             Capacity::Packets(packets) => return packets.max(1),
             Capacity::Bytes(bytes) => bytes,
             Capacity::Time(time) => line_rate.carries(time).0,
-            Capacity::Product(_) | Capacity::ProductOrPackets(..) => {
-                unreachable!("rejected by the check")
-            }
+            Capacity::Product(..) => unreachable!("rejected by the check"),
         };
         bytes.div_ceil(format.full().0).clamp(1, u64::from(u32::MAX)) as u32
     }

@@ -154,10 +154,10 @@ impl Transport for Config {
         let capacity = if self.trimming { 1.0 } else { 5.0 };
         disciplines::Config::composite(composite::Config {
             trimming: self.trimming,
-            capacity: Some(Capacity::Product(capacity)),
-            header_capacity: Some(Capacity::Product(2.0 * capacity)),
-            kmin: Some(Capacity::Product(0.2)),
-            kmax: Some(Capacity::Product(0.8)),
+            capacity: Some(Capacity::product(capacity)),
+            header_capacity: Some(Capacity::product(2.0 * capacity)),
+            kmin: Some(Capacity::product(0.2)),
+            kmax: Some(Capacity::product(0.8)),
             marks_last_hop: self.control == Control::Nscc,
             // UEC 1.0 §3.6.17 permits headers half of the link: the default share is an eighth of it, with
             // packets of 4 KiB. htsim has all of them pass data.
