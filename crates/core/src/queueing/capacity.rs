@@ -20,8 +20,8 @@ pub enum Capacity {
     Packets(u32),
     /// Time that the link takes to transmit the queue.
     Time(Duration),
-    /// Multiple of the bandwidth-delay product, link rate times base RTT of the network's longest path, but at
-    /// least a number of full data packets.
+    /// Multiple of the bandwidth-delay product, link rate times base RTT of the network's longest path, but
+    /// at least a number of full data packets.
     Product(f64, u32),
 }
 
