@@ -136,11 +136,17 @@ pub fn over_paths<'a>(
         let Link { rate, delay, .. } = graph.links[*link as usize];
         (rate, delay)
     };
+    let Some(first) = paths.next() else { return IdealFct::default() };
     if format.packets(size) == 1 || order == Order::OfFlow {
         let of_path = |path: &[LinkId]| ideal_fct(path.iter().map(of_link), format, size);
-        return paths.map(of_path).min_by_key(IdealFct::total).unwrap_or_default();
+        // In a symmetric network all paths are alike.
+        let is_other = |path: &&[LinkId]| !path.iter().map(of_link).eq(first.iter().map(of_link));
+        let others = paths.filter(is_other).map(of_path);
+        return std::iter::once(of_path(first))
+            .chain(others)
+            .min_by_key(IdealFct::total)
+            .unwrap_or_default();
     }
-    let Some(first) = paths.next() else { return IdealFct::default() };
     if order == Order::OfPath && paths.clone().next().is_none() {
         return ideal_fct(first.iter().map(of_link), format, size);
     }
@@ -163,7 +169,6 @@ pub fn over_paths<'a>(
     let mut has_slower = first.iter().any(is_slower);
     let (mut least, mut before) = (of_path(first), first);
     for path in paths {
-        // In a symmetric network all paths are alike.
         if path.len() != before.len() || !path.iter().zip(before).all(is_alike) {
             let ideal = of_path(path);
             least = if ideal.total() < least.total() { ideal } else { least };

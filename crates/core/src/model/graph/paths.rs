@@ -184,9 +184,10 @@ impl Paths {
         self.search_once(target);
         let [node, target_node] = [source, target].map(|host| self.hosts[host as usize]);
         let towards = self.towards(target);
-        self.extend(towards, node, &mut Vec::new(), &mut |path| {
-            links.extend(path);
-            links.extend(self.last_link(towards, target_node));
+        let last = self.last_link(towards, target_node);
+        self.extend(towards, node, &mut Vec::with_capacity(8), &mut |path| {
+            links.extend_from_slice(path);
+            links.extend(last);
             links.push(end);
         });
     }
@@ -202,12 +203,14 @@ impl Paths {
         if node == towards.root {
             return found(path);
         }
-        let only = self.only_hop(towards, node);
-        let several = only.is_none().then(|| self.next_hops(towards, node));
-        for (link, next, _) in only.into_iter().chain(several.into_iter().flatten()) {
+        let mut follow = |link, next| {
             path.push(link);
             self.extend(towards, next, path, found);
             path.pop();
+        };
+        match self.only_hop(towards, node) {
+            Some((link, next, _)) => follow(link, next),
+            None => self.next_hops(towards, node).for_each(|(link, next, _)| follow(link, next)),
         }
     }
 
