@@ -19,6 +19,7 @@ pub mod endpoint;
 pub(crate) mod fixture;
 pub mod mechanism;
 pub mod recovery;
+pub mod reliability;
 pub mod selector;
 pub mod selectors;
 
@@ -31,9 +32,9 @@ pub use self::endpoint::external_stack::{
     Ecn, ExternalStack, NullController, OutgoingDatagram, StackEndpoint,
 };
 pub use self::mechanism::{
-    AckPolicy, CachedRtt, CreditUse, IdleRestart, MarkFeedback, Mechanism, PacingPolicy, Recovery,
-    Reliability, RtoRestart, Signalling, TurnOrder,
+    AckPolicy, CreditUse, MarkFeedback, Mechanism, PacingPolicy, RtoRestart, Signalling, TurnOrder,
 };
+pub use self::reliability::{CachedRtt, IdleRestart, Recovery, Reliability};
 
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::Extent;
