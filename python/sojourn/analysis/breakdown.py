@@ -15,6 +15,7 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import convergence, metrics, rpc
 from sojourn.analysis.metrics import Bucket
 from sojourn.analysis.paired import IDENTITY, reference_of
+from sojourn.runs.answers import by_sample
 from sojourn.runs.results import Result, Run
 
 FLIGHT, HANDSHAKE, ROUND_TRIPS = "flight", "handshake", "round trips"
@@ -350,8 +351,9 @@ def differences(
     scheme. Only flows that finished under both schemes count. If flows differ between schemes
     (calls, loads), the means of all flows are compared. The columns are those of `by_size` and
     `same_flows`, true if flows were paired. Intervals are over seeds, of the differences within
-    each seed; of one seed, by batches of flows in order of start (`convergence.batch_means`), or
-    NaN. If one of two schemes is an ideal, the ideal FCT counts as `flight` of both.
+    each seed; of one seed, by batches of flows in order of start, or by samples
+    (`convergence.batch_means`), or NaN. If one of two schemes is an ideal, the ideal FCT counts as
+    `flight` of both.
     """
     schemes = list({str(run.labels[by]): run.labels[by] for run in runs}.values())
     reference = str(reference_of(schemes, against))
@@ -369,7 +371,9 @@ def differences(
             continue
         sides, is_paired = _paired(run.result, baseline.result)
         for bucket, identity in identified:
-            flows, baseline_flows = (side.filter(*metrics.within(bucket)) for side in sides)
+            flows, baseline_flows = (
+                by_sample(side.filter(*metrics.within(bucket))) for side in sides
+            )
             if flows.is_empty() or baseline_flows.is_empty():
                 continue
             columns = {**run.labels, **identity, "same_flows": is_paired}
@@ -378,7 +382,8 @@ def differences(
                 value, low, high = means[name] - baseline_means[name], math.nan, math.nan
                 if is_paired and convergence.are_batches(flows):
                     difference = (flows[EVERY[name]] - baseline_flows[EVERY[name]]).to_numpy()
-                    _, low, high = convergence.batch_means(difference)
+                    samples = convergence.samples_of(flows)
+                    _, low, high = convergence.batch_means(difference, samples=samples)
                 rows.append({**columns, "metric": name, "value": value, "low": low, "high": high})
     if not rows:
         return pl.DataFrame()
