@@ -50,6 +50,16 @@ def test_a_law_follows_the_load_of_the_fluid() -> None:
     assert abs(by_size_alone / truth[busy].mean() - 1) > 0.2
 
 
+def test_ratios_follow_the_fluid_up_to_large_slowdowns() -> None:
+    # Behind incasts, the fluid is far too slow at 7 and right at 30.
+    slowdowns = np.repeat([7.0, 30.0], 500)
+    zeros = np.zeros(1000)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 2e4, zeros, slowdowns)
+    packets = np.where(slowdowns < 10, 2.0, 30.0)
+    predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
+    np.testing.assert_allclose(predicted, packets)
+
+
 def test_classes_are_not_pooled() -> None:
     fluid, packets = flows(2000)
     incast = dataclasses.replace(fluid, classes=fluid.classes + 1)
