@@ -22,6 +22,8 @@ pub struct SenderBreakdown {
     updated_at: Time,
     /// True if the next segment waits for the window or for credit. Otherwise pacing delays it, if anything.
     is_window_full: bool,
+    /// Retransmission timeouts until the window was full.
+    timeouts: u32,
     /// Limit of the next segment by pacing, as of the last update.
     pacing_limit: PacingLimit,
     /// Number of the NIC's port that the last packet left by, and its total time paused, as of the
@@ -55,6 +57,7 @@ impl SenderBreakdown {
             next: BreakdownRef::default(),
             updated_at: now,
             is_window_full: false,
+            timeouts: 0,
             pacing_limit: PacingLimit::default(),
             port: (u32::MAX, Duration::ZERO),
             unacknowledged: VecDeque::new(),
@@ -177,6 +180,10 @@ impl SenderBreakdown {
                 None if sender.takes_turns() => {
                     self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
                 }
+                // All packets in flight were lost, and their timeout has emptied the window.
+                None if sender.timeouts > self.timeouts => {
+                    self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
+                }
                 None => self.add_wait(WaitReason::Pacing, now - self.updated_at, pool),
             }
             self.updated_at = now;
@@ -289,7 +296,13 @@ impl SenderBreakdown {
 
     /// Notes what delays the next segment, after the sender has transmitted all that it may.
     pub fn note_constraint(&mut self, sender: &Sender, allowance: Allowance) {
-        self.is_window_full = sender.is_open() && !sender.has_data(allowance);
+        let was_full = std::mem::replace(
+            &mut self.is_window_full,
+            sender.is_open() && !sender.has_data(allowance),
+        );
+        if !was_full {
+            self.timeouts = sender.timeouts;
+        }
         self.pacing_limit = sender.pacing_limit(allowance);
     }
 

@@ -172,6 +172,20 @@ fn a_retransmission_costs_the_time_since_the_last_transmission() {
 }
 
 #[test]
+fn new_data_behind_a_lost_window_waits_for_the_timeout() {
+    let mut flow = Flow::new(false);
+    let mut sent = flow.transmit(0, window(2), None);
+    let timeout = flow.sender.next_timer(window(2)).0 / ms(1).0 + 1;
+    flow.sender.on_timer(at(timeout), &mut *flow.controller);
+    let mut after_timeout = flow.transmit(timeout, window(3), None);
+    let (sequence, reference) = after_timeout.pop().unwrap();
+    assert_eq!((sequence, after_timeout.len()), (2, 2), "two retransmissions and new data");
+    flow.check(timeout, reference, &[("recovery_timeout_sender", timeout)]);
+    sent.extend(after_timeout);
+    flow.release(sent.into_iter().map(|(_, reference)| reference));
+}
+
+#[test]
 fn pacing_and_nic_waits_follow_in_the_order_in_which_they_end() {
     let mut flow = Flow::new(false);
     let rate = Allowance::rate(PACKET_PER_MS);
