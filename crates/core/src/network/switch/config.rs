@@ -56,8 +56,8 @@ crate::parameters! {
         /// 1/8). With several `traffic_classes` this threshold, `reserve` and `headroom` apply to
         /// each class of a link.
         pub alpha: f64 = 0.125, where positive;
-        /// If true, `alpha` doubles with each doubling of the link's rate over that of the slowest host,
-        /// up to 1 (the simulator of [hpcc19]), so that links between switches are not paused first.
+        /// If true, `alpha` of a link between switches doubles with each doubling of its rate over that of
+        /// the slowest host, up to 1 (the simulator of [hpcc19]), so that these links are not paused first.
         pub alpha_by_rate: bool = false;
         /// Memory of each ingress link that it fills before it draws on the pool ([hpcc19]: 4 KB).
         pub reserve: Bytes = Bytes(4_096);

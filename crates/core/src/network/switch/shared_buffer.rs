@@ -105,7 +105,8 @@ impl Buffers {
         for (id, link) in graph.links.iter().enumerate() {
             let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
             let longest = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
-            let alpha_shift = pause
+            let between_switches = pause.filter(|_| !graph.is_from_host(link));
+            let alpha_shift = between_switches
                 .map_or(0, |pause| pause.alpha_shift(graph.nominal_rate(id as LinkId), host_rate));
             for may_pause in &may_pause {
                 let headroom = if *may_pause { longest } else { 0 };
@@ -443,27 +444,36 @@ mod tests {
         let dumbbell = json!({
             "kind": "dumbbell", "senders": 1, "receivers": 1, "bottleneck_rate": "40 Gbps",
         });
-        let graph = topology::Config::read(&dumbbell).unwrap().graph(1).unwrap();
-        let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
-        let paused_at = |by_rate: bool, link: &str| {
-            let pause = json!({ "alpha_by_rate": by_rate, "reserve": "0 B", "headroom": "10 KB" });
-            let config = json!({ "shared_buffer": "100 KB", "pause": pause });
-            let config = Config::read(&config).unwrap();
-            let mut buffers =
-                Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
-            let mut ids = 0..graph.links.len() as LinkId;
-            let link = ids.find(|id| graph.link_name(*id) == link).unwrap();
-            let mut held = 0;
-            while !buffers.pauses(link as LaneId) {
-                assert!(buffers.admit(link as LaneId, 10, || 0));
-                held += 10;
-            }
-            held
-        };
+        let paused_at = |by_rate: bool, link: &str| paused_at(&dumbbell, by_rate, link);
         assert_eq!(paused_at(false, "sender0->left"), 8_890);
         assert_eq!(paused_at(false, "right->left"), 8_890);
         assert_eq!(paused_at(true, "sender0->left"), 8_890);
         // 1/2 instead of 1/8.
         assert_eq!(paused_at(true, "right->left"), 26_670);
+    }
+
+    #[test]
+    fn links_of_hosts_are_paused_alike_beside_a_slower_host() {
+        let text = "from,to,rate,delay\nfast,s,40 Gbps,1 us\nslow,s,10 Gbps,1 us\n";
+        let star = json!({ "kind": "graph", "file": { "name": "star.csv", "text": text } });
+        assert_eq!(paused_at(&star, true, "fast->s"), paused_at(&star, true, "slow->s"));
+    }
+
+    /// Returns the bytes that arrive by a link of a topology until its switch pauses it.
+    fn paused_at(topology: &serde_json::Value, by_rate: bool, link: &str) -> u64 {
+        let graph = topology::Config::read(topology).unwrap().graph(1).unwrap();
+        let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
+        let pause = json!({ "alpha_by_rate": by_rate, "reserve": "0 B", "headroom": "10 KB" });
+        let config = json!({ "shared_buffer": "100 KB", "pause": pause });
+        let config = Config::read(&config).unwrap();
+        let mut buffers = Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
+        let mut ids = 0..graph.links.len() as LinkId;
+        let link = ids.find(|id| graph.link_name(*id) == link).unwrap();
+        let mut held = 0;
+        while !buffers.pauses(link as LaneId) {
+            assert!(buffers.admit(link as LaneId, 10, || 0));
+            held += 10;
+        }
+        held
     }
 }
