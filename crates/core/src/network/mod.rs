@@ -37,7 +37,7 @@ use self::switch::shared_buffer::Buffers;
 use self::switch::traffic_classes::TrafficClasses;
 use self::telemetry::TelemetryTable;
 use crate::base::units::{Duration, Time};
-use crate::model::graph::LinkId;
+use crate::model::graph::{LinkId, NodeId};
 use crate::model::packet::{FlowNumber, Packet};
 use crate::router::FlowInfo;
 use crate::schedule::{Event, Scheduler};
@@ -370,6 +370,11 @@ impl Network {
         } else {
             Some(scheduler.now())
         }
+    }
+
+    /// Returns the switch that has dropped the most packets of paused traffic classes, and their number.
+    pub fn most_overruns(&self) -> Option<(NodeId, u64)> {
+        self.buffers.as_ref().and_then(Buffers::most_overruns)
     }
 
     /// Returns the duration of a pause after which the watchdog looks for deadlocks, if it is on.

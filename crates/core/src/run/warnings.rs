@@ -36,6 +36,9 @@ const MANY_FLOWS: f64 = 64.0;
 /// Number of drops above which go-back-N is worth a warning.
 const MANY_DROPS: u64 = 100;
 
+/// Number of pauses above which a lack of marks is worth a warning.
+const MANY_PAUSES: u64 = 100;
+
 /// Telemetry headers of [hpcc19]'s simulator: that of 5 hops, and a digest (PINT).
 const TELEMETRY_HEADER: Bytes = Bytes(42);
 const DIGEST_HEADER: Bytes = Bytes(2);
@@ -73,6 +76,7 @@ impl Scenario {
             .chain(self.trimming_warnings(simulation))
             .chain(self.queue_kind_warnings(simulation, queues))
             .chain(self.go_back_n_warnings(simulation))
+            .chain(self.headroom_warning(graph, simulation))
             .chain(retransmission_warning(simulation))
             .chain(self.convergence_warning())
             .chain(self.empty_recording_warnings(&simulation.recorder, flows))
@@ -227,6 +231,7 @@ impl Scenario {
     ) -> impl Iterator<Item = String> {
         let ports = simulation.network.ports();
         let has_marks = ports.iter().any(|port| port.counters.marked > 0);
+        let pauses: u64 = ports.iter().flat_map(Port::pauses).map(|pauses| pauses.count).sum();
         let transports = self.transport.as_ref().map(|main| {
             let traffic = simulation.network.traffic();
             self.transports_by_traffic_class(main, traffic, simulation.classes())
@@ -240,7 +245,15 @@ impl Scenario {
                     "limit the rate of credits"
                 } else if designed.marks() && !queue.marks() {
                     "mark packets"
-                } else if marks_none && transport.mechanism(&self.packet).ecn_capable {
+                } else if !transport.mechanism(&self.packet).ecn_capable {
+                    return None;
+                } else if pauses > MANY_PAUSES && !has_marks && queue.marks() {
+                    return Some(format!(
+                        "{field}: links were paused {pauses} times, and no packet was marked: switches pause \
+                         before their queues mark packets, so `{name}` never slows down; give a larger \
+                         `switch.shared_buffer`, or a queue that marks earlier"
+                    ));
+                } else if marks_none {
                     return Some(format!(
                         "{field}: `{name}` uses ECN, but these queues do not mark packets; give a queue that \
                          marks (`red`, `fq_codel`, or `codel` with `law = {{ ecn = true }}`)"
@@ -285,6 +298,27 @@ impl Scenario {
             };
             dropped.filter_map(warn).collect::<Vec<_>>()
         })
+    }
+
+    /// Warns of drops of packets whose links are paused: the headroom is smaller than what arrives before a
+    /// pause takes effect.
+    fn headroom_warning(&self, graph: &Graph, simulation: &Simulation<'_>) -> Option<String> {
+        let pause = self.switch.pause.as_ref()?;
+        let headroom = pause.headroom?;
+        let (switch, drops) = simulation.network.most_overruns()?;
+        let numbers = &simulation.network.traffic().numbers;
+        let lanes = pause.classes.as_ref().map_or(numbers.len(), Vec::len);
+        let packet = self.packet.full().max(self.packet.ack);
+        let incoming = graph.links.iter().enumerate().filter(|(_, link)| link.to == switch);
+        let needed = incoming
+            .map(|(id, link)| pause.needed_headroom(lanes, link, &graph.links[id ^ 1], packet))
+            .max()?;
+        let (name, needed) = (&graph.nodes[switch as usize].name, Bytes(needed));
+        Some(format!(
+            "switch `{name}` dropped {drops} packets of paused traffic classes: \
+             `switch.pause.headroom` is {headroom}, and up to {needed} arrive by a link before it pauses; \
+             leave `headroom` out"
+        ))
     }
 
     /// Warns of a queue that marks ECN-capable packets, and accepts the others beyond that.

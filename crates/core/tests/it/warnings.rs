@@ -427,3 +427,37 @@ fn flows_to_sample_and_to_record_that_a_run_lacks() {
     let words = "record.flows: not recorded: flow 1000; flows started: 1";
     assert_warns(&scenario, words, json!({ "record": { "flows": [0] } }));
 }
+
+/// Two hosts that send to a third at line rate, whose switch pauses them.
+fn paused_senders() -> Value {
+    json!({
+        "topology": { "kind": "star", "hosts": 3, "rate": "100 Gbps", "delay": "1 us" },
+        "transport": { "kind": "constant_rate", "rate": "100 Gbps" },
+        "switch": { "shared_buffer": "1 MB", "pause": {} },
+        "time_limit": "20 ms",
+        "workload": {
+            "kind": "flows",
+            "flows": [
+                { "source": 1, "target": 0, "size": "10 MB" },
+                { "source": 2, "target": 0, "size": "10 MB" },
+            ],
+        },
+    })
+}
+
+#[test]
+fn paused_classes_that_drop_for_lack_of_headroom() {
+    let scenario =
+        with(&paused_senders(), json!({ "switch": { "pause": { "headroom": "5 KB" } } }));
+    // 2 us at 100 Gb/s, the packet before the frame, the frame, and two packets.
+    let words = "headroom` is 5 KB, and up to 28.184 KB";
+    assert_warns(&scenario, words, json!({ "switch": { "pause": { "headroom": "40 KB" } } }));
+}
+
+#[test]
+fn pauses_that_leave_no_time_to_mark() {
+    let queue = |threshold: &str| json!({ "kind": "ecn_threshold", "threshold": threshold });
+    let marks = json!({ "transport": "dcqcn", "queue": queue("900 KB") });
+    let scenario = with(&paused_senders(), marks);
+    assert_warns(&scenario, "no packet was marked", json!({ "queue": queue("50 KB") }));
+}

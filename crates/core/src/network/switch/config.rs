@@ -138,12 +138,21 @@ impl Pause {
     /// Returns the headroom of one of `lanes` lossless lanes of a link with the reverse link `back`, for
     /// packets of up to `packet`.
     pub(super) fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {
-        let computed = || {
-            let frame = Self::frame_time(lanes, back, packet);
-            let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
-            let reaction = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
-            link.rate.carries(Duration(reaction)).0.saturating_add(2 * packet.0)
-        };
-        self.headroom.map_or_else(computed, |headroom| headroom.0)
+        let needed = || self.needed_headroom(lanes, link, back, packet);
+        self.headroom.map_or_else(needed, |headroom| headroom.0)
+    }
+
+    /// Returns the computed headroom, whatever the configured one.
+    pub(crate) fn needed_headroom(
+        &self,
+        lanes: usize,
+        link: &Link,
+        back: &Link,
+        packet: Bytes,
+    ) -> u64 {
+        let frame = Self::frame_time(lanes, back, packet);
+        let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
+        let reaction = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
+        link.rate.carries(Duration(reaction)).0.saturating_add(2 * packet.0)
     }
 }

@@ -52,6 +52,8 @@ struct Switch {
     is_watched: bool,
     /// Value of `taken` at which a watched switch is checked again.
     check_below: u64,
+    /// Packets of lossless lanes that did not fit their headroom.
+    overruns: u64,
     /// Links that the switch transmits on.
     ports: Vec<LinkId>,
 }
@@ -269,7 +271,7 @@ impl Buffers {
     /// watched switch; `false` if it must be dropped.
     pub fn admit(&mut self, lane: LaneId, bytes: u16, queued: impl FnOnce() -> u64) -> bool {
         let ingress = &mut self.ingress[lane as usize];
-        let switch = &self.switches[ingress.switch as usize];
+        let switch = &mut self.switches[ingress.switch as usize];
         let (free, size) = (switch.pool - switch.taken, u64::from(bytes));
         if let Some(pause) = &self.pause {
             let before = ingress.pooled(self.reserve);
@@ -278,6 +280,7 @@ impl Buffers {
             let threshold = threshold(pause.lane_alpha(ingress.alpha_shift), free);
             if more > 0 && (before + more > threshold || more > free) {
                 if ingress.in_headroom + size > ingress.headroom {
+                    switch.overruns += u64::from(ingress.may_pause);
                     return false;
                 }
                 ingress.in_headroom += size;
@@ -364,6 +367,12 @@ impl Buffers {
         }
         let lanes = leaves.into_iter().map(|(lane, _)| lane);
         lanes.filter(|lane| rest.resumes(*lane)).collect()
+    }
+
+    /// Returns the switch that has dropped the most packets of lossless lanes, and their number.
+    pub fn most_overruns(&self) -> Option<(NodeId, u64)> {
+        let overruns = self.switches.iter().map(|switch| switch.overruns);
+        (0..).zip(overruns).filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)
     }
 
     /// Exchanges the counters of the switches that `is_other` selects with another partition.
