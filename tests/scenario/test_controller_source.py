@@ -78,6 +78,14 @@ def test_runs_in_one_process_and_in_several_are_equal(write: Write) -> None:
         assert fcts == {fct()}
 
 
+def test_a_folder_of_modules_next_to_a_controller_is_an_error(write: Write) -> None:
+    write("def allowance(self): return W", "from helpers.first import W")
+    Path("helpers").mkdir()
+    Path("helpers", "first.py").write_text("W = 1e4\n")
+    with pytest.raises(ScenarioError, match=r"mine\.py: imports the folder `helpers`"):
+        sojourn.check(LINK)
+
+
 def test_a_controller_imports_modules_next_to_it(write: Write) -> None:
     write(
         """

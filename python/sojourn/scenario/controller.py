@@ -62,9 +62,12 @@ class Controller:
     the class, and the imports, constants, functions and classes that it uses), the modules next to
     it that it imports by their names (`import helper`), and the `files` that the class lists. These
     are part of the cache key. Each run executes them anew in a folder of their own, where
-    `pathlib.Path(__file__).with_name("weights.npy")` is the listed file. Installed modules, the
-    clock, and files elsewhere are not part of the scenario: a controller must not depend on what
-    they change. Random numbers must come from a generator seeded with `path.seed`.
+    `pathlib.Path(__file__).with_name("weights.npy")` is the listed file, and with the name of the
+    file as the only program argument (`sys.argv`). What a program changes after the definition,
+    such as an attribute of the class or a constant that its methods use, is not in their text, and
+    an error: make it a parameter. Installed modules, the clock, and files elsewhere are not part of
+    the scenario: a controller must not depend on what they change. Random numbers must come from a
+    generator seeded with `path.seed`.
     """
 
     ecn: ClassVar[bool] = False

@@ -6,11 +6,12 @@ statements of the cell, such as one that starts a run, do not belong to it.
 """
 
 import ast
-import builtins
+import inspect
 import linecache
 import symtable
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -34,8 +35,11 @@ def source(kind: type) -> str:
 
 def _add(name: str, value: Any, names: dict[str, Any], definitions: dict[str, str]) -> None:
     """Add the definition of a name, after those that it needs."""
-    if isinstance(value, type | FunctionType) and value.__module__ == names.get("__name__"):
-        text = _definition(value)
+    # A decorator such as `functools.cache` may return an object of its own.
+    defined = inspect.unwrap(value) if callable(value) else value
+    is_own = getattr(defined, "__module__", None) == names.get("__name__")
+    if isinstance(defined, type | FunctionType) and is_own:
+        text = _definition(defined)
         definitions[name] = ""  # A function may use itself.
         for needed in _names(text):
             if needed not in definitions and needed in names:
@@ -44,18 +48,19 @@ def _add(name: str, value: Any, names: dict[str, Any], definitions: dict[str, st
         del definitions[name]
         definitions[name] = text
     else:
-        definitions[name] = _import(name, value) or _constant(name, value)
+        statement = None if is_own else _import(name, value)
+        definitions[name] = statement or _constant(name, value)
 
 
 def _names(text: str) -> Iterator[str]:
-    """Yield the global names that a definition uses."""
+    """Yield the global names that a definition uses, builtins included."""
     tables = [symtable.symtable(text, FILE, "exec")]
     for table in tables:
         tables += table.get_children()
+        is_module = table.get_type() == "module"
         for symbol in table.get_symbols():
-            is_global = symbol.is_global() or table.get_type() == "module"
-            is_used = symbol.is_referenced() and not symbol.is_assigned()
-            if is_global and is_used and not hasattr(builtins, symbol.get_name()):
+            is_global = not symbol.is_assigned() if is_module else symbol.is_global()
+            if is_global and symbol.is_referenced():
                 yield symbol.get_name()
 
 
@@ -63,22 +68,32 @@ def _definition(value: type | FunctionType) -> str:
     """Return the text of a class or function, with its decorators."""
     for file in _files(value):
         text = "".join(linecache.getlines(file))
-        for node in reversed(ast.parse(text).body):
+        for node in reversed(_statements(text)):
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == value.__qualname__:
                 first = min([node, *node.decorator_list], key=lambda part: part.lineno)
                 return "\n".join(text.splitlines()[first.lineno - 1 : node.end_lineno])
-    raise SourceError(f"`{value.__qualname__}` is not defined at the top level of a cell")
+    kind = "class" if isinstance(value, type) else "def"
+    raise SourceError(f"no cell has the statement `{kind} {value.__qualname__}` at its top level")
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    """Return the statements of a cell; none of a text that is not Python."""
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _files(value: type | FunctionType) -> Iterator[str]:
-    """Yield the names of the cells that define a class or function."""
+    """Yield the names of the cells that may define a class or function, the likeliest first."""
     if isinstance(value, FunctionType):
         yield value.__code__.co_filename
-    else:
-        # Methods that `dataclasses` adds have no cell.
-        for method in vars(value).values():
-            if isinstance(method, FunctionType) and method.__module__ == value.__module__:
-                yield method.__code__.co_filename
+        return
+    # Methods that `dataclasses` adds have no cell, and a class may have no others.
+    for method in vars(value).values():
+        if isinstance(method, FunctionType) and method.__module__ == value.__module__:
+            yield method.__code__.co_filename
+    yield from (file for file in reversed(linecache.cache) if not Path(file).is_file())
 
 
 def _import(name: str, value: Any) -> str | None:

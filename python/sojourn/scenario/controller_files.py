@@ -24,6 +24,7 @@ from sojourn.base.messages import did_you_mean, validation_message
 from sojourn.scenario import controller_cells, controller_source
 from sojourn.scenario.controller import EVENTS, Controller
 from sojourn.scenario.controller_cells import SourceError
+from sojourn.scenario.controller_changes import find_change
 from sojourn.scenario.controller_source import Load, Source
 from sojourn.scenario.conversion import plain_tree
 
@@ -123,6 +124,11 @@ def _is_class(value: object) -> bool:
 def _source_of(controller: Any, field: str) -> tuple[Table, Table]:
     """Return the source of a class or instance, from its file or cell, and its values."""
     kind = controller if isinstance(controller, type) else type(controller)
+    if kind.__qualname__ != kind.__name__:
+        raise ScenarioError(
+            f"{field}: the class {kind.__qualname__} must be at the top level of a file or cell;"
+            " make what it takes from around it a parameter"
+        )
     try:
         file = Path(inspect.getsourcefile(kind) or "")
     except (OSError, TypeError):
@@ -139,6 +145,13 @@ def _source_of(controller: Any, field: str) -> tuple[Table, Table]:
         ) from None
     except OSError as error:
         raise ScenarioError(f"{field}: cannot read `{error.filename}`: {error.strerror}") from None
+    origin = source["controller"]
+    executed = load_class(origin["name"], origin["text"], _pairs(source["files"]))
+    if change := find_change(kind, executed):
+        raise ScenarioError(
+            f"{field}: a run executes the text of {origin['name']}, and {change}; make it a"
+            " parameter, or load the file again"
+        )
     if isinstance(controller, type):
         return source, {}
     names = [item.name for item in dataclasses.fields(kind)]
@@ -304,7 +317,7 @@ def _load_class(name: str, source: Source) -> type[Controller]:
 
 
 def _check_names(name: str, kind: type[Controller]) -> None:
-    """Raise `ScenarioError` for names that differ from those of `Controller` only in their form.
+    """Raise `ScenarioError` for unknown events, and for names of `Controller` in another form.
 
     Such a method is never called, and such an option has no effect.
     """
@@ -312,8 +325,13 @@ def _check_names(name: str, kind: type[Controller]) -> None:
     own = (each for base in kind.__mro__ if base not in Controller.__mro__ for each in vars(base))
     for each in own:
         meant = known.get(_plain(each), each)
-        if meant != each and not each.startswith("_") and not hasattr(Controller, each):
+        if each.startswith("_") or hasattr(Controller, each):
+            continue
+        if meant != each:
             raise ScenarioError(f"{name}: {each}: did you mean `{meant}`?")
+        if each.startswith("on_"):
+            events = ", ".join(event for event in EVENTS if event.startswith("on_"))
+            raise ScenarioError(f"{name}: {each}: unknown event; events are {events}")
     if kind.on_timer is not Controller.on_timer and kind.next_timer is Controller.next_timer:
         raise ScenarioError(f"{name}: on_timer: needs the method `next_timer`, which sets the time")
 

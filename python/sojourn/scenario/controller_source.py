@@ -64,6 +64,14 @@ def find_files(file: str, text: str, load: Load, exists: Callable[[str], bool]) 
         tree = _parsed(pending.pop())
         imports = {f"{name}.py" for name in _imports(tree) if "." not in name}
         modules = {name for name in imports if exists(str(folder / name))}
+        for name in sorted(_imports(tree)):
+            top, _, rest = name.partition(".")
+            parts = ["__init__.py", *([f"{rest.replace('.', '/')}.py"] if rest else [])]
+            if any(exists(str(folder / top / part)) for part in parts):
+                raise ScenarioError(
+                    f"{file}: imports the folder `{top}`; of the files next to a controller, a"
+                    f" scenario contains only modules such as {top}.py, and those in `{FILES}`"
+                )
         for name in sorted(modules - found):
             module = decoded_module(load(str(folder / name)), name)
             pending.append(module)
@@ -90,14 +98,12 @@ def _parsed(text: str) -> ast.AST:
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
-    """Yield the top-level names of the modules that the statements `import` and `from` name."""
+    """Yield the names of the modules that the statements `import` and `from` name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif (
-            isinstance(node, ast.ImportFrom) and node.level == 0 and "." not in (node.module or ".")
-        ):
-            yield str(node.module)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
 
 
 def _listed(tree: ast.AST) -> Iterator[str]:
@@ -183,6 +189,9 @@ class _Modules:
         self._modules: dict[str, ModuleType] = {}
         # The statement `import` calls the function of this name among the builtins of its module.
         self._builtins = vars(builtins) | {"__import__": self._import}
+        # The arguments of this process belong to no scenario.
+        self._sys = ModuleType("sys")
+        vars(self._sys).update(vars(sys), argv=[source.file])
 
     def main(self) -> ModuleType:
         """Execute the file of the controller, and return its module."""
@@ -210,6 +219,8 @@ class _Modules:
     ) -> ModuleType:
         if level == 0 and name in self._texts:
             return self._modules.get(name) or self._execute(name, *self._texts[name])
+        if level == 0 and name == "sys":
+            return self._sys
         return __import__(name, scope, local, names, level)
 
 
