@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from sojourn import cli
@@ -43,6 +44,25 @@ def test_a_comparison_has_one_line_on_its_precision(
     options = ["--vary", "transport=dctcp,swift", "--precision", "20%"]
     assert cli.invoke(["compare", path, *options]) == 0
     assert capsys.readouterr().out.count("precision: p99 of ") == 1
+
+
+@pytest.mark.parametrize("as_files", [True, False], ids=["files", "schemes"])
+def test_options_apply_to_schemes_with_a_fidelity_of_their_own(
+    as_files: bool, path: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swift = SCENARIO.replace("dctcp", "swift")
+    (directory / "swift.toml").write_text(swift, encoding="utf-8")
+    schemes = '[schemes.big]\n[schemes.swift]\ntransport = "swift"\nfidelity.hosts = 72\n'
+    (directory / "both.toml").write_text(SCENARIO + schemes, encoding="utf-8")
+    paths = [path, "swift.toml"] if as_files else ["both.toml"]
+    options = ["--flows", "--out", "out"]
+    assert cli.invoke(["compare", *paths, *options, "--precision", "20%"]) == 0
+    assert "± 20 % required" in capsys.readouterr().out
+    assert "sample" in pl.read_parquet(directory / "out/flows.parquet").columns
+    assert cli.invoke(["compare", *paths, *options, "--fidelity", "packets"]) == 0
+    assert "sample" not in pl.read_parquet(directory / "out/flows.parquet").columns
+    varied = ["--vary", "load=0.3,0.4", "--fidelity", "packets"]
+    assert cli.invoke(["compare", *paths, *varied]) == 0
 
 
 def test_a_chosen_fidelity_is_printed_and_stored(

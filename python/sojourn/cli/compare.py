@@ -106,13 +106,15 @@ def compare(
 
     chosen = comparison.PERCENTILES if percentiles is None else parse_percentiles(percentiles)
     scenarios = read_scenarios(paths)
+    for path, scenario in scenarios.items():
+        with prefix_errors(path):
+            scenarios[path] = with_fidelity(scenario, fidelity, precision)
     with prefix_errors(*scenarios):
         measures = {text: _measure(text) for text in plot or ()}
         variations = overrides.parse_variations(vary or ())
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
             base = overrides.as_schemes(scenarios)
-        base = with_fidelity(base, fidelity, precision)
         out = output_directory(out, "compare", outputs.folder_name(list(scenarios)))
         if flows:
             outputs.check_folder(out)

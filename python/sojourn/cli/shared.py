@@ -84,7 +84,30 @@ def run_options(
 def with_fidelity(
     scenario: "Scenario", kind: str | None, precision: str | None = None
 ) -> "Scenario":
-    """Return the scenario with this fidelity, and those of its parameters that this kind has."""
+    """Return the scenario with this fidelity, and those of its parameters that this kind has.
+
+    Schemes that name a fidelity of their own have the kind and the precision, too.
+    """
+    from sojourn.scenario import overrides
+    from sojourn.scenario.encoding import SCHEMES
+    from sojourn.scenario.fidelity import FIELD
+
+    if (kind is None and precision is None) or SCHEMES not in scenario:
+        return _with_fidelity(scenario, kind, precision)
+    schemes, are_all_own = {}, True
+    for labels, each in overrides.schemes_of(scenario):
+        name = labels[overrides.SCHEME]
+        changes = scenario[SCHEMES][name]
+        others = {key: changes[key] for key in changes if key.partition(".")[0] != FIELD}
+        own = {FIELD: _with_fidelity(each, kind, precision)[FIELD]} if others != changes else {}
+        schemes[name] = others | own
+        are_all_own = are_all_own and bool(own)
+    base = scenario if are_all_own else _with_fidelity(scenario, kind, precision)
+    return {**base, SCHEMES: schemes}
+
+
+def _with_fidelity(scenario: "Scenario", kind: str | None, precision: str | None) -> "Scenario":
+    """Return the scenario with this fidelity in the place of that of all schemes."""
     from sojourn.scenario import fidelity, overrides
 
     if kind is not None:
