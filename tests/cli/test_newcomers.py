@@ -105,6 +105,29 @@ def test_errors_are_one_line(
     assert error.count("\n") == 1
 
 
+def test_the_fold_of_a_scheme_is_run_as_it_is_written() -> None:
+    schemes = """
+fidelity = "sample"
+[schemes.small]
+transport = "dcqcn"
+[schemes.large]
+transport = "swift"
+topology.leaves = 20
+workload = { load = 0.2, flows = 4000 }
+fidelity.hosts = 128
+"""
+    top, *tables = FABRIC.replace('transport = "dctcp"', "").partition("[topology]")
+    fields, *named = schemes.partition("[schemes")
+    Path("big.toml").write_text("".join([top, fields, *tables, *named]), encoding="utf-8")
+    arguments = ["fold", "big.toml", "--scheme", "large", "--hosts", "64", "--out", "fold.toml"]
+    assert cli.invoke(arguments) == 0
+    written = sojourn.read("fold.toml")
+    assert not {"schemes", "fidelity"} & written.keys()
+    assert (written["transport"], written["environment"]) == ("swift", "lossless_datacentre")
+    assert (written["topology"]["leaves"], written["workload"]["flows"]) == (4, 800)
+    assert written["workload"]["load"] == 0.2
+
+
 @pytest.mark.parametrize("field", ["fidelty", "scheme"])
 def test_fields_of_the_laboratory_are_suggested(field: str) -> None:
     suggested = {"fidelty": "fidelity", "scheme": "schemes"}[field]

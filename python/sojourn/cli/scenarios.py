@@ -178,7 +178,7 @@ def fold(
     from sojourn.base import files
     from sojourn.base.errors import FoldHostsError
     from sojourn.scale.fold import fold as fold_scenario
-    from sojourn.scenario import overrides, reading, writing
+    from sojourn.scenario import environments, overrides, reading, writing
     from sojourn.scenario.fidelity import FIELD
 
     with prefix_errors(path):
@@ -198,7 +198,11 @@ def fold(
             raise ScenarioError(
                 f"--out: needed, as the fold has a file of its own: {', '.join(new)}"
             )
-    given = {name: value for name, value in reading.parse(path).items() if name != FIELD}
+    given = overrides.scheme_alone(reading.parse(path), scheme)
+    # A scheme has the environment of all.
+    environment = environments.FIELD
+    given |= {environment: scenario[environment]} if environment in scenario else {}
+    given.pop(FIELD, None)
     text = writing.as_toml(given | writing.with_names(parts))
     for name, content in new.items():
         files.write_text((out or path).parent / name, content)

@@ -230,6 +230,11 @@ def as_schemes(scenarios: Mapping[Path, Scenario]) -> Scenario:
     return {SCHEMES: dict(zip(labels, scenarios.values(), strict=True))}
 
 
+def scheme_alone(scenario: Mapping[str, Any], name: str | None) -> Scenario:
+    """Return the scenario of a scheme that exists, in the environment that it has alone."""
+    return next(each for labels, each in schemes_of(scenario) if labels.get(SCHEME) == name)
+
+
 def scheme_names(scenario: Mapping[str, Any]) -> list[str]:
     """Return the names of the schemes of a scenario; an empty list without a table `schemes`."""
     return [str(labels[SCHEME]) for labels, _ in schemes_of(scenario) if SCHEME in labels]

@@ -16,7 +16,7 @@ from sojourn.base import files
 from sojourn.base.units import format_bit_rate, format_long_time, format_size, format_time
 from sojourn.scenario.controller_files import KIND, is_name
 from sojourn.scenario.environments import FIELD
-from sojourn.scenario.overrides import SCHEME, override, schemes_of
+from sojourn.scenario.overrides import override, scheme_alone
 from sojourn.scenario.reading import TRANSPORT, named_file
 from sojourn.show.table import Table
 from sojourn.tune.objectives import Constraint, Goal, Measure
@@ -205,9 +205,8 @@ def _changed_text(source: Path, scheme: str | None, changes: Mapping[str, Any], 
     text = files.read_text(source, files.MAX_SETTINGS_BYTES)
     folder = os.path.relpath(source.parent.resolve(), out.resolve())
     content = {key: _relocated(value, key, folder) for key, value in tomllib.loads(text).items()}
-    (chosen,) = (each for labels, each in schemes_of(content) if labels.get(SCHEME) == scheme)
     document = tomlkit.parse(text)
-    _update(document, override(chosen, changes))
+    _update(document, override(scheme_alone(content, scheme), changes))
     return tomlkit.dumps(document)
 
 
