@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sojourn
@@ -78,6 +79,40 @@ def test_each_scheme_has_the_reason_for_which_its_flows_differ() -> None:
     (calls, other) = [line for line in lines if line.startswith("note: some flows")]
     assert "of headers differ from those of one (flows that start after others)" in calls
     assert "of larger differ from those of one (other workloads)" in other
+
+
+@pytest.mark.parametrize(
+    ("fidelities", "cause"),
+    [
+        (("sample", "packets"), " (other fidelities)"),
+        (({"kind": "sample", "hosts": 80}, {"kind": "sample", "hosts": 64}), " (other fidelities)"),
+        (("flows", "flows"), " (the fidelity `flows` draws single flows)"),
+    ],
+)
+def test_other_fidelities_are_a_cause(fidelities: tuple[Any, Any], cause: str) -> None:
+    base = sojourn.override(COMPARED, {"topology": {"kind": "leaf_spine", "leaves": 40}})
+    base["workload"] |= {"flows": 2000, "load": 0.1}
+    one, other = ({"fidelity": fidelity} for fidelity in fidelities)
+    schemes = {"one": one, "other": other | {"transport": "swift"}}
+    compared = sojourn.comparison({**base, "schemes": schemes})
+    _, note = paired_tables.notes(compared.pairs, compared.by, compared.runs)
+    assert note.startswith(f"note: some flows of other differ from those of one{cause}: ")
+
+
+def test_folds_of_other_networks_are_no_other_fidelity() -> None:
+    base = sojourn.override(COMPARED, {"topology": {"kind": "leaf_spine", "leaves": 12}})
+    schemes = {"one": {}, "other": {"topology.leaves": 20}}
+    fidelity = {"kind": "sample", "hosts": 64}
+    compared = sojourn.comparison({**base, "fidelity": fidelity, "schemes": schemes})
+    _, note = paired_tables.notes(compared.pairs, compared.by, compared.runs)
+    assert note.startswith("note: some flows of other differ from those of one (other networks): ")
+
+
+def test_flows_that_differ_for_an_unknown_reason_have_no_cause() -> None:
+    compared = sojourn.comparison(COMPARED, {"transport": ["dctcp", "swift"]})
+    pairs = compared.pairs.with_columns(same_flows=pl.col("transport") != "swift")
+    _, note = paired_tables.notes(pairs, compared.by, compared.runs)
+    assert note.startswith("note: some flows of swift differ from those of dctcp: these schemes")
 
 
 def test_the_realised_load_is_a_line_or_a_column() -> None:

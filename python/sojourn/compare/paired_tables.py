@@ -1,7 +1,7 @@
 """Tables, sentences and warnings of paired ratios."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -13,6 +13,9 @@ from sojourn.analysis.metrics import ALL, LEAST_FOR_MEAN
 from sojourn.analysis.paired import COLUMNS, METRICS, THROUGHPUT, TIMES
 from sojourn.base.units import format_time
 from sojourn.runs.results import Run
+from sojourn.scale.trace import columns_of_trace
+from sojourn.scenario.fidelity import FLOWS, PACKETS
+from sojourn.scenario.fields import parts_of
 from sojourn.show.intervals import flows_of_size
 from sojourn.show.table import Table
 
@@ -32,6 +35,8 @@ MARK = "*"
 """Mark of ratios that unfinished flows may change."""
 
 CALLS = "flows that start after others"
+
+DRAWN = f"the fidelity `{FLOWS}` draws single flows"
 
 HEADERS = "packet headers of another environment change the flows that a load offers"
 
@@ -277,13 +282,14 @@ def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
         lines.append(f"{MARK}: without unfinished flows, which may change the ratio")
     if not table["same_flows"].all():
         others = table.filter(~pl.col("same_flows"))[by].unique(maintain_order=True).to_list()
-        names: dict[tuple[str, ...], list[str]] = {}
+        names: dict[str, list[str]] = {}
         for other in others:
-            causes = _causes(runs, by, table["against"][0], other) or (CALLS,)
+            known = _causes(runs, by, table["against"][0], other)
+            causes = f" ({'; '.join(known)})" if known else ""
             names.setdefault(causes, []).append(scheme_name(by, other))
         lines += [
-            f"note: some flows of {', '.join(named)} differ from those of {baseline} "
-            f"({'; '.join(causes)}): these schemes are paired by seed, not flow by flow"
+            f"note: some flows of {', '.join(named)} differ from those of {baseline}"
+            f"{causes}: these schemes are paired by seed, not flow by flow"
             for causes, named in names.items()
         ]
     if one_sided := max(table["one_sided"].to_list()):
@@ -295,24 +301,42 @@ def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
 
 
 def _causes(runs: Sequence[Run], by: str, against: Any, other: Any) -> tuple[str, ...]:
-    """Return the reasons for which the flows of `other` are not those of `against`.
-
-    The tuple is empty if only flows that start after others can differ.
-    """
-    if not runs:
-        return (CALLS, "other loads", "other workloads")
+    """Return the known reasons for which the flows of `other` are not those of `against`."""
     summaries = {str(run.labels[by]): run.result.summary for run in runs}
+    if not summaries:
+        return ()
     chosen = [summaries[str(value)] for value in (other, against)]
     differs = {
         name: chosen[0]["scenario"][name] != chosen[1]["scenario"][name]
         for name in ("workload", "topology", "packet")
     }
+    kinds = [summary.get("fidelity", {}).get("kind", PACKETS) for summary in chosen]
+    # Other networks and workloads may have other folds under one fidelity.
+    is_same_whole = not (differs["workload"] or differs["topology"])
+    has_other_folds = _folds(chosen[0]) != _folds(chosen[1])
     causes = {
         "other workloads": differs["workload"],
         "other networks": differs["topology"],
+        "other fidelities": kinds[0] != kinds[1] or (is_same_whole and has_other_folds),
+        DRAWN: kinds == [FLOWS, FLOWS],
         HEADERS: differs["packet"] and any(summary["load"] for summary in chosen),
     }
-    return tuple(cause for cause, applies in causes.items() if applies)
+    found = tuple(cause for cause, applies in causes.items() if applies)
+    has_calls = any(map(_has_calls, parts_of(chosen[0]["scenario"]["workload"])))
+    return found or ((CALLS,) if has_calls else ())
+
+
+def _folds(summary: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what decides the flows of an answer by folded networks."""
+    fidelity = summary.get("fidelity", {})
+    return fidelity.get("units"), [*fidelity.get("seeds", ())][:1]
+
+
+def _has_calls(part: Mapping[str, Any]) -> bool:
+    """Return true if flows of a part of the workload start after others."""
+    if part["kind"] == "trace":
+        return "after" in columns_of_trace(part["file"]["text"])
+    return part["kind"] in ("rpc", "storage", "collective")
 
 
 def warnings(table: pl.DataFrame, by: str) -> list[str]:
