@@ -152,7 +152,7 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
             )
     part = whole.folded(hosts)
     fan_in = _largest_fan_in(complete["workload"])
-    _check_size(whole, part, hosts, fan_in)
+    _check_size(whole, hosts, fan_in)
     if part.hosts == whole.hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     folded = _folded(given, complete, whole, part, sample)
@@ -174,16 +174,23 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     return replace(folded, enough=number, short=short)
 
 
-def _check_size(whole: Network, part: Network, hosts: int, fan_in: int) -> None:
-    """Raise an error if the part is smaller than the smallest fold."""
+def _check_size(whole: Network, hosts: int, fan_in: int) -> None:
+    """Raise an error for fewer hosts than the smallest fold has."""
+    if hosts < (least := _least_hosts(whole, fan_in)):
+        raise FoldHostsError(
+            f"hosts: {hosts}: too few; a fold needs the largest of {LEAST_HOSTS} hosts, "
+            f"{LEAST_RACKS} racks and twice the senders of an incast, in whole racks of equal "
+            f"pods: here {least} or more"
+        )
+
+
+def _least_hosts(whole: Network, fan_in: int) -> int:
+    """Return the least number of hosts for which `fold` keeps enough, in whole racks."""
     least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
     least = min(least, whole.hosts)
-    if (kept := min(hosts, part.hosts)) < least:
-        racks = "" if kept == hosts else f", in whole racks of equal pods {kept}"
-        raise FoldHostsError(
-            f"hosts: {hosts}{racks}: too few; a fold needs the largest of {LEAST_HOSTS} hosts, "
-            f"{LEAST_RACKS} racks and twice the senders of an incast: here {least}"
-        )
+    if whole.folded(least).hosts >= least:
+        return least
+    return whole.hosts_with(FEW, FEW, least, is_divisible=False)
 
 
 def _loads(whole: Network, folded: Folded) -> dict[str, float]:
