@@ -150,6 +150,37 @@ def test_half_the_size_shows_how_the_answer_depends_on_it() -> None:
     assert any(line.startswith("of 64 hosts instead") for line in fidelity_lines([answer]))
 
 
+RACKS = {"kind": "leaf_spine", "hosts_per_leaf": 12}
+
+
+@pytest.mark.parametrize(
+    ("topology", "hosts", "words"),
+    [
+        (
+            RACKS | {"leaves": 12},
+            72,
+            "72 hosts, .* at least 72; leave it out, or set `hosts` to 144$",
+        ),
+        (RACKS | {"leaves": 11}, 72, "72 hosts, and .* has at least 72; leave it out$"),
+        # 160 hosts keep 120, of divided racks.
+        (
+            {
+                **{"kind": "clos", "pods": 3, "edges_per_pod": 4, "hosts_per_edge": 20},
+                **{"aggregations_per_pod": 2, "cores": 2},
+            },
+            160,
+            "120 hosts, and .* has at least 80; leave it out, or set `hosts` to 240$",
+        ),
+    ],
+)
+def test_too_few_hosts_for_half_the_size_are_an_error_of_check(
+    topology: Any, hosts: int, words: str
+) -> None:
+    fidelity = {"kind": "sample", "hosts": hosts, "check": True}
+    with pytest.raises(ScenarioError, match=f"^fidelity.check: uses half of the {words}"):
+        sojourn.run(FOLDABLE | {"topology": topology, "fidelity": fidelity})
+
+
 def test_a_mean_of_few_flows_causes_a_warning() -> None:
     answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
     assert "rare" not in doubts(answer)

@@ -151,12 +151,11 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
                 f"{name}: do not fold, as they concern single links; run the scenario with packets"
             )
     part = whole.folded(hosts)
-    fan_in = _largest_fan_in(complete["workload"])
-    _check_size(whole, hosts, fan_in)
+    _check_size(whole, hosts, complete["workload"])
     if part.hosts == whole.hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     folded = _folded(given, complete, whole, part, sample)
-    least = max(LEAST_HOSTS, 2 * fan_in)
+    least = max(LEAST_HOSTS, 2 * folded.fan_in)
     is_divisible = folded.are_alike
     needs = _needs(whole, folded)
     for need in needs:
@@ -174,9 +173,9 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     return replace(folded, enough=number, short=short)
 
 
-def _check_size(whole: Network, hosts: int, fan_in: int) -> None:
+def _check_size(whole: Network, hosts: int, workload: Mapping[str, Any]) -> None:
     """Raise an error for fewer hosts than the smallest fold has."""
-    if hosts < (least := _least_hosts(whole, fan_in)):
+    if hosts < (least := least_hosts(whole, workload)):
         raise FoldHostsError(
             f"hosts: {hosts}: too few; a fold needs the largest of {LEAST_HOSTS} hosts, "
             f"{LEAST_RACKS} racks and twice the senders of an incast, in whole racks of equal "
@@ -184,13 +183,14 @@ def _check_size(whole: Network, hosts: int, fan_in: int) -> None:
         )
 
 
-def _least_hosts(whole: Network, fan_in: int) -> int:
+def least_hosts(whole: Network, workload: Mapping[str, Any]) -> int:
     """Return the least number of hosts for which `fold` keeps enough, in whole racks."""
+    fan_in = _largest_fan_in(workload)
     least = max(LEAST_HOSTS, LEAST_RACKS * whole.hosts_per_rack, 2 * fan_in)
     least = min(least, whole.hosts)
     if whole.folded(least).hosts >= least:
         return least
-    return whole.hosts_with(FEW, FEW, least, is_divisible=False)
+    return whole.sizes(least)[0]
 
 
 def _loads(whole: Network, folded: Folded) -> dict[str, float]:

@@ -141,6 +141,10 @@ class Network:
         parts = itertools.chain(*self._parts_with(pods, racks, is_divisible=is_divisible))
         return min((part.hosts for part in parts if part.hosts >= least), default=self.hosts)
 
+    def sizes(self, least: int) -> list[int]:
+        """Return the hosts of parts of whole racks, `least` or more, in ascending order."""
+        return sorted({part.hosts for part in self._parts() if part.hosts >= least})
+
     def _parts_with(self, pods: int, racks: int, *, is_divisible: bool) -> "list[list[Network]]":
         """Return the parts for which `has` is true, of larger racks first."""
         uplinks = self.aggregations or self.cores

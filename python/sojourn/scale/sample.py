@@ -1,12 +1,13 @@
 """Folded networks of a scenario, which stand for the whole; the fluid beside them."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FoldHostsError
-from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold
+from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, least_hosts
 from sojourn.scale.network import read_network
 from sojourn.scale.trace import DEADLINE, columns_of_trace
 from sojourn.scenario.encoding import Prepared
@@ -92,10 +93,31 @@ class Samples:
         fidelity = replace(self.fidelity, hosts=folded.kept // 2)
         try:
             return Samples(self._scenario, fidelity)
-        except ScenarioError:
+        except ScenarioError as error:
             if check == AUTO:
                 return None
-            raise
+            self._check_half(fidelity.hosts)
+            raise ScenarioError(f"{error}; `check` uses half of the hosts") from None
+
+    def _check_half(self, half: int) -> None:
+        """Raise `ScenarioError` if half of the kept hosts are too few for a fold."""
+        complete = Prepared(self._whole).complete()
+        whole = read_network(complete["topology"])
+        if half >= (least := least_hosts(whole, complete["workload"])):
+            return
+        enough = (hosts for hosts in whole.sizes(2 * least) if self._kept(hosts) >= 2 * least)
+        advice = "".join(f", or set `hosts` to {hosts}" for hosts in itertools.islice(enough, 1))
+        raise ScenarioError(
+            f"{FIELD}.check: uses half of the {self.folded.kept} hosts, and a fold of this network "
+            f"has at least {least}; leave it out{advice}"
+        )
+
+    def _kept(self, hosts: int) -> int:
+        """Return the hosts of a fold of about `hosts`; 0 if these are too few."""
+        try:
+            return fold(self._whole, hosts, self.seeds[0]).kept
+        except FoldHostsError:
+            return 0
 
     def summary(self) -> dict[str, Any]:
         """Return the entry `fidelity` of the summary of the answer."""
