@@ -59,6 +59,19 @@ def test_rows_of_seconds_and_rates_hold_after_or_before_their_time(convert: Conv
     assert late.texts["rates.csv"] == "time_s,rate_bps\n0,4000000\n0.5,2000000\n"
 
 
+def test_times_of_another_clock_are_counted_from_the_first_row(convert: Convert) -> None:
+    uptime, note = "86400 5\n86401 1\n86402 5\n", "times are counted from the first row, at 86400 s"
+    after = convert({"up.txt": uptime})
+    assert after.texts["rates.csv"] == "time_s,rate_bps\n0,5000000\n1,1000000\n2,5000000\n"
+    assert f"up.txt: {note}" in after.lines
+    assert "up.txt: 3 rows over 2 s, read as seconds and Mb/s; mean 3 Mb/s" in after.lines
+    before = convert({"up.txt": uptime}, rates_hold="before")
+    assert before.texts["rates.csv"] == "time_s,rate_bps\n0,1000000\n1,5000000\n"
+    assert f"up.txt: {note}" in before.lines
+    packets = convert({"up": "86400000\n86400001\n"})
+    assert "up: the link sends nothing before 86400 s: Mahimahi counts from 0" in str(packets.lines)
+
+
 @pytest.mark.parametrize(
     ("text", "limit"),
     [("0 2\n3 1\n", 60), ("0 2\n30 1\n299.5 2\n", 300), ("0 2\n30 1\n60 2\n9000 2\n", 3600)],

@@ -19,6 +19,9 @@ MAX_RATE = 10**9
 MAX_MILLISECONDS = 2**64 // 10**9
 """Limit of traces of Mahimahi."""
 
+LATE_MILLISECONDS = 60_000
+"""First time of a trace of Mahimahi above which it may be that of another clock."""
+
 SETTINGS = {
     "transport": '"cubic"',
     "packet": '{ payload = "1460 B", header = "40 B" }',
@@ -52,10 +55,16 @@ def read_mahimahi(document: Document, _options: Options) -> Rates:
         raise document.error("the last line ends the trace, and must be above 0")
     packets = len(times)
     mean = Fraction(packets * 1500 * 8, last * 1000)
-    notes = (
+    notes: tuple[str, ...] = (
         f"{count(packets, 'packet')} of 1500 B in {last / 1000:g} s, which repeats; "
         f"mean {float(mean):.4g} Mb/s",
     )
+    first = int(times[0])
+    if first > LATE_MILLISECONDS:
+        notes += (
+            f"the link sends nothing before {first / 1000:.12g} s: Mahimahi counts from 0; "
+            "subtract the first time if it is that of another clock",
+        )
     return Rates("".join(times), ".trace", notes, SETTINGS)
 
 
@@ -72,7 +81,14 @@ def read_pensieve(document: Document, options: Options) -> Rates:
             case _:
                 raise row.expected(PENSIEVE_SHAPE)
     times, rates = [time for time, _ in rows], [rate for _, rate in rows]
-    if options.rates_hold == "before":
+    first, clock = times[0], tuple[str, ...]()
+    longest = max((after - before for before, after in pairwise(times)), default=first)
+    holds_before = options.rates_hold == "before"
+    # Before the first row, its rate may hold for a step, but not for the age of a clock.
+    if first > (longest if holds_before else 0):
+        times = [time - first for time in times]
+        clock = (f"times are counted from the first row, at {seconds(round(first * 10**12))} s",)
+    if holds_before:
         # The rate of a row holds from the row before, and the first one only from 0 on.
         is_late = times[0] > 0
         starts = [Fraction(0), *times[:-1]] if is_late else times[:-1]
@@ -80,9 +96,7 @@ def read_pensieve(document: Document, options: Options) -> Rates:
         hold = "before the time of its row, as in Pensieve's simulator"
         ends = [*[start for start, _ in pieces[1:]], times[-1]]
     else:
-        pieces = [
-            (time if number else Fraction(0), rate) for number, (time, rate) in enumerate(rows)
-        ]
+        pieces = list(zip(times, rates, strict=True))
         hold = "from the time of its row on (`--rates-hold before`: as in Pensieve's simulator)"
         ends = [*times[1:], times[-1]]
     if not pieces:
@@ -101,6 +115,7 @@ def read_pensieve(document: Document, options: Options) -> Rates:
     notes = (
         f"{count(len(rows), 'row')} over {float(lasts):g} s, read as seconds and Mb/s; mean "
         f"{float(mean):.4g} Mb/s",
+        *clock,
         f"each rate holds {hold}",
         "the last rate holds until the end of a run: the trace does not repeat",
     )
