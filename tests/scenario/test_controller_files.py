@@ -22,7 +22,7 @@ from sojourn._core import ScenarioError
 from sojourn.base import paths
 from sojourn.runs import processes
 from sojourn.runs.runner import key
-from sojourn.scenario import controller_files, encoding, fields, reading
+from sojourn.scenario import controller_files, encoding, fields, overrides, reading
 
 OWN = paths.EXAMPLES / "controllers"
 
@@ -366,6 +366,33 @@ def test_a_scenario_overrides_the_options_of_a_class(
     others = {"transport": "tcp", "transports": {"mine": {"kind": own, "gain": "x"}}}
     with pytest.raises(ScenarioError, match=r"^transports.mine.gain: must be a valid number"):
         sojourn.check(CROWD | others)
+
+
+def test_changes_keep_what_a_scenario_sets_beside_its_class(write: Callable[[str], str]) -> None:
+    own = write(
+        """
+        ecn = True
+        reliability = {"recovery": "rack"}
+        gain: float = 0.5
+
+        def allowance(self) -> float:
+            return 1e6
+        """
+    )
+    plain = reading.with_files(ONE | {"transport": own})
+    assert overrides.dropped_parameters(plain, {"transport": [own, "cubic"]}) == []
+    given = {"kind": own, "gain": 0.1, "ecn": False, "reliability": {"undo": True}}
+    base = reading.with_files(ONE | {"transport": given})
+    (warning,) = overrides.dropped_parameters(base, {"transport": [own, "cubic"]})
+    assert warning == (
+        "warning: transport: parameters of mine.py:Mine that the scenario sets are dropped for "
+        "cubic: gain, ecn, reliability.undo; mine.py:Mine keeps them"
+    )
+    same = reading.with_files(overrides.override(base, {"transport": own}))
+    assert same == base
+    changed = overrides.override(base, {"transport": {"kind": own, "gain": 0.2}})
+    transport = reading.with_files(changed)["transport"]
+    assert (transport["parameters"], transport["ecn"]) == ({"gain": 0.2}, False)
 
 
 def test_a_run_with_a_python_controller_uses_one_thread(write: Callable[[str], str]) -> None:

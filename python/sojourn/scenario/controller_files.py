@@ -92,6 +92,23 @@ def as_transport(
     return _complete_transport(table, field)
 
 
+def as_written(value: Any) -> Any:
+    """Return a transport of kind `python` by the name of its class, with what it changes.
+
+    Other values are returned unchanged.
+    """
+    source = value.get("controller") if isinstance(value, Mapping) else None
+    if not isinstance(source, Mapping) or value.get("kind") != KIND:
+        return value
+    own = {key: value[key] for key in ("kind", "controller", "files") if key in value}
+    by_class = _complete_transport(own, KIND)
+    table = {key: item for key, item in value.items() if by_class.get(key) != item}
+    for name in {"reliability", "parameters"} & table.keys():
+        defaults = by_class[name]
+        table[name] = {key: x for key, x in table[name].items() if defaults.get(key) != x}
+    return {"kind": source["name"], **table.pop("parameters", {}), **table}
+
+
 def read_source(name: str, load: Load, exists: Callable[[str], bool]) -> Table:
     """Return the fields `controller` and `files` of the transport of a name `gentle.py:Gentle`."""
     file = name.rpartition(":")[0]

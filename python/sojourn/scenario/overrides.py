@@ -43,6 +43,8 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any], path: tuple[str,
 
 
 def _merge_value(old: Any, new: Any, path: tuple[str, ...]) -> Any:
+    if controller_files.is_name(kind_of(new)):
+        old = controller_files.as_written(old)
     if isinstance(old, Mapping) and isinstance(new, str) and old.get("kind") == new:
         return old
     is_name = isinstance(old, str | type) and old != "none"
@@ -291,7 +293,7 @@ def dropped_parameters(
     lines = []
     for name, varied in variations.items():
         path = paths[name].removesuffix(".kind")
-        component = fields.value_at(scenario, path)
+        component = controller_files.as_written(fields.value_at(scenario, path))
         if not isinstance(component, Mapping):
             continue
         # Parameters without a kind are of the default one.
