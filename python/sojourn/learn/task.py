@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sojourn._core import Interval, ScenarioError
 from sojourn.base import files
+from sojourn.base.errors import check_whole
 from sojourn.base.messages import did_you_mean, unknown_option
 from sojourn.learn.episode import Agent
 from sojourn.scenario.controller_files import KIND, MECHANISM
@@ -114,18 +115,24 @@ class Task:
     def __post_init__(self) -> None:
         """Check the options; raise `ScenarioError` if one is invalid."""
         if self.action not in ("window", "rate"):
-            hint = did_you_mean(self.action, ("window", "rate"))
+            hint = did_you_mean(str(self.action), ("window", "rate"))
             raise ScenarioError(f"action: expected window or rate, not `{self.action}`{hint}")
-        if self.factor is not None and not 1.0 < self.factor < math.inf:
-            raise ScenarioError(f"factor: must be a number above 1, or None, not {self.factor}")
-        if not 0.01 <= self.interval < math.inf:
-            raise ScenarioError(f"interval: must be 0.01 or more base RTTs, not {self.interval}")
-        if not self.largest > 0.0:
-            raise ScenarioError(f"largest: must be above 0, not {self.largest}")
+        if not (self.factor is None or (_is_number(self.factor) and 1.0 < self.factor < math.inf)):
+            raise ScenarioError(f"factor: must be a number above 1, or None, not {self.factor!r}")
+        if not (_is_number(self.interval) and 0.01 <= self.interval < math.inf):
+            raise ScenarioError(f"interval: must be 0.01 or more base RTTs, not {self.interval!r}")
+        if not (_is_number(self.largest) and self.largest > 0.0):
+            raise ScenarioError(f"largest: must be a number above 0, not {self.largest!r}")
+        check_whole("history", self.history)
         if self.history < 1:
             raise ScenarioError(f"history: must be 1 or more intervals, not {self.history}")
+        for name in ("observe", "reward"):
+            if not callable(function := getattr(self, name)):
+                raise ScenarioError(f"{name}: must be a function of an interval, not {function!r}")
+        if not isinstance(self.mechanism, Mapping):
+            raise ScenarioError(f"mechanism: must be a dictionary, not {self.mechanism!r}")
         for name in self.mechanism.keys() - set(MECHANISM):
-            hint = did_you_mean(name, MECHANISM)
+            hint = did_you_mean(str(name), MECHANISM)
             raise ScenarioError(f"mechanism: unknown key `{name}`{hint}")
         self.width = len(self.observed(_EMPTY_INTERVAL))
         self.is_paced = self.action == "rate"
@@ -136,7 +143,10 @@ class Task:
     def observed(self, interval: Interval) -> Sequence[float]:
         """Return the observation of an interval; a single number may be a scalar."""
         numbers = without_array(self.observe(interval))
-        return (numbers,) if isinstance(numbers, int | float) else numbers
+        numbers = (numbers,) if isinstance(numbers, int | float) else numbers
+        if not (isinstance(numbers, Sequence) and numbers and all(map(_is_real, numbers))):
+            raise ScenarioError(f"observe: must return numbers, not {numbers!r}")
+        return numbers
 
     def rewarded(self, interval: Interval) -> float:
         """Return the reward of an interval."""
@@ -157,6 +167,16 @@ class Task:
             "paced": self.is_paced,
             **self.mechanism,
         }
+
+
+def _is_number(value: Any) -> bool:
+    value = without_array(value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    """Return true for a number, also one of a library."""
+    return hasattr(value, "__float__")
 
 
 def _single(value: Any) -> float | None:
