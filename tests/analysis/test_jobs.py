@@ -63,6 +63,9 @@ def test_an_unfinished_job_counts_with_the_time_until_the_end_of_the_run() -> No
         value, at_least = metric(result)
         assert value == pytest.approx(expected)
         assert at_least
+    # A job that would start after the end has lasted for no time.
+    result.summary["simulated_s"] = 0.05
+    assert jobs.duration()(result) == (0.0, True)
 
 
 def test_messages_that_have_not_started_are_unfinished() -> None:
@@ -70,6 +73,7 @@ def test_messages_that_have_not_started_are_unfinished() -> None:
     result.summary["jobs"][0]["messages"] = 6
     row = jobs.jobs(result).row(0, named=True)
     assert (row["flows"], row["unfinished"], row["duration_s"]) == (6, 2, None)
+    assert row["not_started"] == 2
     cut = sojourn.run({**RING, "time_limit": "100 us"})
     for row in jobs.jobs(cut).to_dicts():
         assert (row["steps"], row["flows"]) == (4, 12)

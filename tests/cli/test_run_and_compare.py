@@ -45,6 +45,28 @@ def test_a_run_of_long_lived_flows_prints_throughputs_and_no_completion_times(
     assert "flow completion time" not in printed
 
 
+def test_a_run_prints_lower_bounds_of_a_job_and_its_messages_that_did_not_start(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collective = '{ kind = "collective", algorithm = "ring", ranks = 4, size = "4 MB" }'
+    scenario = (
+        'topology = { kind = "star", hosts = 4, rate = "100 Gbps" }\ntransport = "dctcp"\n'
+        f'time_limit = "20 ms"\nconvergence = "0 ps"\nworkload = {collective}\n'
+        'failures = [{ link = "host3->switch", fails = "200 us" }]\n'
+    )
+    (directory / "job.toml").write_text(scenario, encoding="utf-8")
+    assert cli.invoke(["run", "job.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert cli.invoke(["compare", "job.toml"]) == 0
+    bounds = re.search(r"collective +job +(≥ 20 ms) +(≥ [\d.]+) ", capsys.readouterr().out)
+    job = re.search(r"collective .*?(\d+) +(\d+) +(≥ 20 ms) +\S+ µs +(≥ [\d.]+) ", printed)
+    total = re.search(r"unfinished: (\d+) of .*; (\d+) messages of jobs did not start", printed)
+    assert bounds
+    assert job
+    assert total
+    assert job.groups() == (*total.groups(), *bounds.groups())
+
+
 def test_a_run_states_where_results_are_and_takes_a_seed_and_fields(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,9 +21,10 @@ def jobs(result: Result) -> pl.DataFrame:
     """Return a row for each job of a run; the table of a run without jobs is empty.
 
     The columns are `job` (its class), `ranks`, `steps`, `flows` (messages, of which some may not
-    have started), `unfinished` (messages that were not delivered), `start_s`, `duration_s` (null if
-    a message is unfinished), `bound_s`, `ratio` (of the two), `median_host_s` and `last_host_s`
-    (after which half of the hosts, and all, are done), and `last_host`.
+    have started), `unfinished` (messages that were not delivered), `not_started` (of these),
+    `start_s`, `duration_s` (null if a message is unfinished), `bound_s`, `ratio` (of the two),
+    `median_host_s` and `last_host_s` (after which half of the hosts, and all, are done), and
+    `last_host`.
     """
     rows = []
     for job in result.summary.get("jobs", []):
@@ -40,6 +41,7 @@ def jobs(result: Result) -> pl.DataFrame:
                 "steps": job["steps"],
                 "flows": job["messages"],
                 "unfinished": unfinished,
+                "not_started": job["messages"] - flows.height,
                 "start_s": start,
                 "duration_s": done.max() if is_done else None,
                 "bound_s": job["bound_s"],
@@ -50,6 +52,15 @@ def jobs(result: Result) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def with_lower_bounds(result: Result, table: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of `jobs` in which an unfinished job lasts until the end of the run."""
+    lasted = (result.summary["simulated_s"] - pl.col("start_s")).clip(lower_bound=0.0)
+    return table.with_columns(
+        pl.col("duration_s").fill_null(lasted),
+        pl.col("ratio").fill_null(lasted / pl.col("bound_s")),
+    )
 
 
 def duration(job: str | None = None) -> Metric:
@@ -75,8 +86,9 @@ def observed(result: Result, job: str | None = None) -> tuple[Floats, Floats]:
     Raises `ScenarioError` for an unknown job, and if the run has no jobs.
     """
     table = _chosen(result, job)
-    unfinished = table.filter(pl.col("duration_s").is_null())["start_s"].to_numpy()
-    return table["duration_s"].drop_nulls().to_numpy(), result.summary["simulated_s"] - unfinished
+    is_done = table["duration_s"].is_not_null()
+    times = with_lower_bounds(result, table)["duration_s"]
+    return times.filter(is_done).to_numpy(), times.filter(~is_done).to_numpy()
 
 
 def names(result: Result) -> list[str]:
@@ -91,11 +103,9 @@ def over_bound(job: str | None = None) -> Metric:
 
 def _longest(result: Result, job: str | None, column: str) -> Statistic:
     table = _chosen(result, job)
-    lasted = (result.summary["simulated_s"] - pl.col("start_s")).alias("lasted_s")
-    bound = pl.lit(1.0) if column == "duration_s" else pl.col("bound_s")
-    values = table.with_columns(lasted).select(pl.col(column).fill_null(pl.col("lasted_s") / bound))
     at_least = table["duration_s"].null_count() > 0
-    return Statistic(float(values.to_series().to_numpy().max()), at_least=at_least)
+    values = with_lower_bounds(result, table)[column].to_numpy()
+    return Statistic(float(values.max()), at_least=at_least)
 
 
 def _chosen(result: Result, job: str | None) -> pl.DataFrame:

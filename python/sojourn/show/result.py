@@ -10,9 +10,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sojourn.analysis import convergence, jobs, long_lived, metrics, rpc
+from sojourn.analysis.durations import DURATION, OVER_BOUND
 from sojourn.analysis.fidelity import has_samples, with_self_check
 from sojourn.base.statistics import BATCHES
 from sojourn.base.units import (
+    count,
     format_bit_rate,
     format_count,
     format_rate,
@@ -149,20 +151,29 @@ def _long_lived_time(result: Result) -> str:
 
 def _job_tables(result: Result) -> list[RenderableType]:
     """Return the duration of each job over its bound, and its straggler, if there are jobs."""
+    table = jobs.jobs(result)
+    if table.is_empty():
+        return []
+    has_waiting = table["not_started"].sum() > 0
+    counts = ["ranks", "steps", "flows", "unfinished", *(["not_started"] * has_waiting)]
 
     def cells(row: Mapping[str, Any]) -> list[str]:
-        counts = (format_count(row[name]) for name in ("ranks", "steps", "flows", "unfinished"))
-        if row["duration_s"] is None:
-            return [row["job"], *counts, "-", format_time(row["bound_s"]), "-", "-", "-"]
-        times = (format_time(row[name]) for name in ("duration_s", "bound_s"))
-        half, last = format_time(row["median_host_s"]), f"host {row['last_host']}"
-        return [row["job"], *counts, *times, f"{row['ratio']:.2f}", half, last]
+        is_done = row["last_host"] is not None
+        duration, ratio = (
+            format_value({"metric": metric, "value": row[name], "at_least": not is_done})
+            for metric, name in ((DURATION, "duration_s"), (OVER_BOUND, "ratio"))
+        )
+        started = {"unfinished": row["unfinished"] - row["not_started"]}
+        numbers = [format_count({**row, **started}[name]) for name in counts]
+        half = format_time(row["median_host_s"]) if is_done else "-"
+        last = f"host {row['last_host']}" if is_done else "-"
+        return [row["job"], *numbers, duration, format_time(row["bound_s"]), ratio, half, last]
 
-    rows = [cells(row) for row in jobs.jobs(result).to_dicts()]
-    columns = ["job", "ranks", "steps", "flows", "unfinished", "duration", "bound", "over bound"]
-    columns += ["half of hosts", "last"]
+    rows = [cells(row) for row in jobs.with_lower_bounds(result, table).to_dicts()]
+    heads = [name.replace("_", " ") for name in counts]
+    columns = ["job", *heads, DURATION, "bound", OVER_BOUND, "half of hosts", "last"]
     optional = ["half of hosts", "flows", "steps", "ranks"]
-    return [text_table(Table("jobs", columns, rows, optional=optional))] if rows else []
+    return [text_table(Table("jobs", columns, rows, optional=optional))]
 
 
 def _call_tables(result: Result, statistics: Sequence[str]) -> list[RenderableType]:
@@ -390,8 +401,10 @@ def _windows(result: Result) -> list[str]:
 def _unfinished(result: Result) -> list[RenderableType]:
     """Return the number of unfinished flows, and a table of those with most remaining bytes."""
     flows = result.flows.filter(pl.col("outcome") == "unfinished")
+    waiting = sum(row["not_started"] for row in jobs.jobs(result).to_dicts())
+    messages = f"{count(waiting, 'message')} of jobs did not start" if waiting else ""
     if flows.is_empty():
-        return []
+        return [Text(f"unfinished: {messages}")] if messages else []
     flows = flows.with_columns(remaining=pl.col("size_bytes") - pl.col("delivered_bytes"))
     largest = flows.sort("remaining", descending=True, nulls_last=True).head(MOST_ROWS)
     columns = ("flow", "from", "to", "class", "size", "remaining", "start", "timeouts")
@@ -406,7 +419,8 @@ def _unfinished(result: Result) -> list[RenderableType]:
     table = text_table(Table(title, columns, rows, optional=["to", "class"]))
     share = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
     end = format_time(result.summary["simulated_s"])
-    return [Text(f"unfinished: {share} did not finish before the end of the run at {end}"), table]
+    line = f"unfinished: {share} did not finish before the end of the run at {end}"
+    return [Text(f"{line}; {messages}" if messages else line), table]
 
 
 def _notes(result: Result, of_tables: Sequence[str], *, is_automatic: bool) -> list[Text]:
