@@ -211,8 +211,20 @@ def test_explain_states_how_many_flows_did_not_finish(
     Path("cut.toml").write_text(f'time_limit = "1 ms"{text}', encoding="utf-8")
     vary = ["explain", "cut.toml", "--vary", "transport=dctcp,tcp", "--seeds", "2"]
     assert cli.invoke(vary) == 0
-    line = "without flows that did not finish: dctcp 2 of 4, tcp 2 of 4"
-    assert line in capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
+    assert "without flows that did not finish: dctcp 2 of 4, tcp 2 of 4" in lines
+    assert "tcp: flows above 10 MB: 0 of 2 finished" in lines
+    assert not any("finished flows only" in line for line in lines)
+    Path("cut.toml").write_text(text.replace("9 GB", "99 KB"), encoding="utf-8")
+    cut = sojourn.read("cut.toml") | {"account": True}
+    runs = sweep(sojourn.expand(cut, {"time_limit": ["50 us", "1 ms"]}))
+    short, full = tables.sentences(runs, ["time_limit"])
+    expected = (
+        r"50 us: flows up to 100 KB have a mean slowdown of \S+ \(finished flows only: 1 of 2\)"
+    )
+    assert re.match(expected, short)
+    assert full.startswith("1 ms: flows up to 100 KB have a mean slowdown of ")
+    assert "finished" not in full
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,8 @@ from sojourn.runs.results import Run
 from sojourn.scale.trace import columns_of_trace
 from sojourn.scenario.fidelity import FLOWS, PACKETS
 from sojourn.scenario.fields import parts_of
-from sojourn.show.intervals import flows_of_size
+from sojourn.show.intervals import MAX_UNFINISHED, flows_of_size
 from sojourn.show.table import Table
-
-MAX_UNFINISHED = 0.01
-"""Largest share of unfinished flows that are not mentioned if they change no statement."""
 
 THINGS = {DURATION: "jobs", LATENCY_MEAN: "calls"}
 """Things that a ratio of times is about, if not flows."""

@@ -1,5 +1,6 @@
 """Tables, sentences and pictures of FCT breakdowns, as `sojourn explain` prints them."""
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot, style
-from sojourn.show.intervals import flows_of_size, format_ratio
+from sojourn.show.intervals import MAX_UNFINISHED, flows_of_size, format_ratio
 from sojourn.show.parts import CALLS, GROUP_COLUMNS, breakdown_tables, stack
 from sojourn.show.table import Table
 
@@ -55,40 +56,49 @@ NEAR = "near the ideal FCT"
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Return for each scheme, size and class the mean slowdown and its largest part above 1.
 
-    A mean slowdown below `NEAR_IDEAL` has no largest part.
+    A mean slowdown below `NEAR_IDEAL` has no largest part. Unfinished flows, which have no
+    slowdown, are stated above a share of `MAX_UNFINISHED`.
     """
     table = breakdown.by_size(runs, excess=True, slowdowns=True)
     if table.is_empty():
         return []
-    columns = [name for name in GROUP_COLUMNS if name in table.columns]
-    buckets = {
-        tuple(bucket.where[name] for name in columns): bucket
-        for bucket in metrics.sizes_and_classes(run.result for run in runs)
+    columns = [*labels, *(name for name in GROUP_COLUMNS if name in table.columns)]
+    groups = {
+        tuple(map(str, key)): dict(zip(group["metric"], group["value"], strict=True))
+        for key, group in table.partition_by(columns, as_dict=True).items()
     }
+    buckets = metrics.sizes_and_classes(run.result for run in runs)
+    schemes: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        schemes.setdefault(tuple(str(run.labels[label]) for label in labels), []).append(run)
     lines = []
-    for group in table.partition_by([*labels, *columns], maintain_order=True):
-        values = dict(zip(group["metric"], group["value"], strict=True))
-        bucket = buckets[tuple(group[name][0] for name in columns)]
+    for (scheme, same), bucket in itertools.product(schemes.items(), buckets):
         if bucket == metrics.ALL:
             continue
-        case = {label: str(group[label][0]) for label in labels}
-        same = [run for run in runs if all(str(run.labels[k]) == v for k, v in case.items())]
-        scheme = ", ".join(case.values())
-        prefix = f"{scheme}: " if scheme else ""
-        lines.append(f"{prefix}{flows_of(bucket)} have {_slowdown(values, same, bucket)}")
+        name = f"{', '.join(scheme)}: " * bool(scheme) + flows_of(bucket)
+        finished, total = _numbers(same, bucket)
+        key = (*scheme, *(bucket.where[column] for column in columns[len(labels) :]))
+        if key in groups:
+            only = f" (finished flows only: {finished:,} of {total:,})"
+            only *= total - finished > MAX_UNFINISHED * total
+            slowdown = f"a mean slowdown of {format_ratio(groups[key][TOTAL])}{only}"
+            lines.append(f"{name} have {slowdown}{_main_cause(groups[key], same, bucket)}")
+        elif total > finished == 0:
+            lines.append(f"{name}: 0 of {total:,} finished")
     return lines
+
+
+def _numbers(runs: Iterable[Run], bucket: metrics.Bucket) -> tuple[int, int]:
+    """Return the numbers of finished flows and of all flows in a bucket."""
+    flows = pl.concat(metrics.judged(run.result, bucket).select("outcome") for run in runs)
+    return flows.filter(outcome="finished").height, flows.height
 
 
 def slowdown_of(run: Run, bucket: metrics.Bucket) -> str:
     """Return the mean slowdown of a size or class of a run, and its largest part above 1."""
     table = breakdown.by_size([run], [bucket], excess=True, slowdowns=True)
     values = dict(zip(table["metric"], table["value"], strict=True))
-    return _slowdown(values, [run], bucket)
-
-
-def _slowdown(values: Mapping[str, float], runs: Sequence[Run], bucket: metrics.Bucket) -> str:
-    slowdown = format_ratio(values[TOTAL])
-    return f"a mean slowdown of {slowdown}{_main_cause(values, runs, bucket)}"
+    return f"a mean slowdown of {format_ratio(values[TOTAL])}{_main_cause(values, [run], bucket)}"
 
 
 def flows_of(bucket: metrics.Bucket) -> str:
@@ -101,10 +111,9 @@ def unfinished_lines(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     numbers: dict[str, tuple[int, int]] = {}
     for run in runs:
         scheme = ", ".join(str(run.labels[label]) for label in labels)
-        flows = metrics.judged(run.result)
-        left_out = flows.filter(pl.col("outcome") != "finished").height
+        finished, all_flows = _numbers([run], metrics.ALL)
         count, total = numbers.get(scheme, (0, 0))
-        numbers[scheme] = (count + left_out, total + flows.height)
+        numbers[scheme] = (count + all_flows - finished, total + all_flows)
     each = [
         f"{scheme + ' ' if scheme else ''}{count:,} of {total:,}"
         for scheme, (count, total) in numbers.items()

@@ -11,6 +11,10 @@ COUNTS = ("flows", "terminated", "calls", *metrics.COUNTS)
 """Metrics that count flows, calls, packets or events."""
 
 
+MAX_UNFINISHED = 0.01
+"""Largest share of unfinished flows that are not mentioned if they change no statement."""
+
+
 def format_value(row: Mapping[str, Any]) -> str:
     """Format a value and the half-width of its interval in per cent of the value."""
     value = row["value"]
