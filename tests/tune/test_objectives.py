@@ -103,6 +103,23 @@ def test_a_bound_has_the_unit_of_its_measure(text: str, bound: float, excess: fl
 
 
 @pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("utilisation >= 90", "90"),
+        ("utilisation of left->right <= 95", "95"),
+        ("deadlines met of class a >= 101 %", "101 %"),
+        ("share of class a <= -0.1", "-0.1"),
+        ("Jain index >= 1.5", "1.5"),
+    ],
+)
+def test_a_bound_on_a_share_lies_between_0_and_1(text: str, given: str) -> None:
+    expected = f"the bound must be from 0 to 1, or from 0 % to 100 %, not `{given}`"
+    with pytest.raises(ScenarioError) as caught:
+        objectives.constraint(text)
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
     ("spec", "middle", "value"),
     [
         ("0.01:1:log", 0.123456, 0.1235),

@@ -33,6 +33,9 @@ LONG_LIVED = {
 COUNTS = ("drops", "marks", "pauses", "retransmits", "timeouts")
 """Counters of a complete run, for bounds only: they may be 0, and a ratio to 0 is undefined."""
 
+SHARES = ("utilisation", "deadlines met", "share", "jain index")
+"""Measures whose values lie between 0 and 1."""
+
 LARGEST_QUEUE = "max queue"
 """The measure of a link that, without a link, is of all switch ports."""
 
@@ -180,6 +183,8 @@ def _bound(text: str, measure: Measure) -> float:
             "": "a number",
         }
         raise ScenarioError(f"the bound must be {expected[measure.unit]}, not `{text}`") from None
+    if measure.text.partition(" of ")[0] in SHARES and not 0.0 <= bound <= 1.0:
+        raise ScenarioError(f"the bound must be from 0 to 1, or from 0 % to 100 %, not `{text}`")
     return bound
 
 
