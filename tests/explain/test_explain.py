@@ -410,6 +410,19 @@ def test_explain_without_finished_flows_is_an_error(
     assert cli.invoke(["compare", "none.toml", "--vary", "transport=dctcp,tcp"]) == 0
 
 
+def test_explain_draws_the_schemes_of_which_flows_have_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flows = '[{source = "sender0", target = "receiver0", size = "20 KB"}]'
+    Path("cut.toml").write_text(
+        f'transport = "tcp"\nworkload = {{kind = "flows", flows = {flows}}}\n'
+        'topology = {kind = "dumbbell", senders = 1, receivers = 1}\n'
+    )
+    assert cli.invoke(["explain", "cut.toml", "--vary", "time_limit=30 us,1 ms"]) == 0
+    assert Path("results/explain/cut/account.svg").is_file()
+
+
 def test_explain_prints_and_draws_parts_of_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

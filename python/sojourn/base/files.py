@@ -6,6 +6,7 @@ written, `filename` is set, which Python leaves empty if the disk is full.
 """
 
 import errno
+import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -97,13 +98,21 @@ def remove(paths: Iterable[Path]) -> None:
             path.unlink(missing_ok=True)
 
 
+def _is_file_name(path: Path) -> bool:
+    """Return true if the operating system can represent a name."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Create the folder of a file, and name the file in errors of writing it."""
+    if not _is_file_name(path):
+        raise OSError(errno.EINVAL, "invalid file name", str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
-    except ValueError:
-        raise OSError(errno.EINVAL, "invalid file name", str(path)) from None
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None

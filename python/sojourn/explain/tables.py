@@ -321,16 +321,18 @@ def write_differences(table: pl.DataFrame, out: Path) -> list[str]:
 
 
 def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
-    """Draw the parts of mean slowdowns by size, one panel for each scheme."""
+    """Draw the parts of mean slowdowns by size, one panel for each scheme with finished flows."""
     panels: dict[str, list[pl.DataFrame]] = {}
     for run in runs:
         name = ", ".join(str(run.labels[label]) for label in labels)
-        panels.setdefault(name, []).append(breakdown.divided(run.result))
+        flows = breakdown.divided(run.result)
+        if not flows.is_empty():
+            panels.setdefault(name, []).append(flows)
     size = (1.5 + 5.0 * len(panels), 4.8)
     with plot.canvas(1, len(panels), size, salt="explain") as (picture, axes):
         grid = np.atleast_1d(axes)
-        for panel, (name, flows) in zip(grid, panels.items(), strict=True):
-            _stack(panel, pl.concat(flows))
+        for panel, (name, same) in zip(grid, panels.items(), strict=True):
+            _stack(panel, pl.concat(same))
             panel.set_title(textwrap.fill(name, TITLE_CHARACTERS), fontsize=10)
         highest = max(panel.get_ylim()[1] for panel in grid)
         for panel in grid:
