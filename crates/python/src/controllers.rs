@@ -162,8 +162,8 @@ impl Class {
         let payload = self.windows.payload.load(Ordering::Relaxed);
         (self.windows.largest.load(Ordering::Relaxed) < payload).then(|| {
             format!(
-                "{}: less than one packet ({payload} B) was allowed at every call; windows are bytes, rates \
-                 bits per second",
+                "{}: a window of less than one packet ({payload} B) or a rate of 0 was allowed at every call; \
+                 windows are bytes, rates bits per second",
                 self.field
             )
         })
