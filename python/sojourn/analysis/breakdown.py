@@ -41,7 +41,7 @@ PARTS = {
     OWN: "queueing in ports behind earlier packets of the same flow or connection",
     CONTROL: "queueing behind ACKs and other control packets, or in ports that idle by design",
     PAUSED: "waits in ports paused by PFC",
-    PACE: "waits for the sender's pacing, with transmission of the flow's own packets meanwhile",
+    PACE: "waits for the sender's pacing, while it sends other packets of the flow, also repeated",
     TURN: "waits for the port of the flow's own host, also while it transmits packets of the flow",
     REPAIRS: "time from transmission to retransmission of losses that ACKs or credits revealed",
     TIME_OUTS: "time from transmission to retransmission of losses that a timer or probe revealed",
