@@ -300,8 +300,8 @@ impl Scenario {
         })
     }
 
-    /// Warns of drops of packets whose links are paused: the headroom is smaller than what arrives before a
-    /// pause takes effect.
+    /// Warns of drops of packets whose links are paused: the headroom is too small for the packets that
+    /// arrive before a pause takes effect.
     fn headroom_warning(&self, graph: &Graph, simulation: &Simulation<'_>) -> Option<String> {
         let pause = self.switch.pause.as_ref()?;
         let headroom = pause.headroom?;
