@@ -40,7 +40,9 @@ def write_records(results: Iterable[FigureResult]) -> None:
     }
     records = sorted({**read_records(), **new}.items())
     content = {figure: asdict(record) for figure, record in records}
-    STATE_FILE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    STATE_FILE.write_text(
+        json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 
 def read_records() -> dict[str, FigureRecord]:
