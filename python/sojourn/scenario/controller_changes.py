@@ -6,6 +6,7 @@ the class or a constant that its methods use, is not in the text.
 
 import dis
 from collections.abc import Iterator
+from reprlib import repr as _short
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -60,9 +61,10 @@ class _Comparison:
         elif isinstance(own, type) and isinstance(executed, type):
             yield from self.of_classes(own, executed)
         elif _is_plain(own) and executed is ...:
-            yield f"`{path}` is {own!r}, but its text lacks it"
-        elif _is_plain(own) and _is_plain(executed) and repr(own) != repr(executed):
-            yield f"`{path}` is {own!r}, but {executed!r} when its text is executed"
+            yield f"`{path}` is {_short(own)}, but its text lacks it"
+        elif _is_plain(own) and _is_plain(executed) and not _are_equal(own, executed):
+            found = f"{_short(executed)} when its text is executed"
+            yield f"`{path}` is {_short(own)}, but {found}"
 
     def _of_functions(self, path: str, own: FunctionType, executed: FunctionType) -> Iterator[str]:
         if not _are_same(own.__code__, executed.__code__):
@@ -89,6 +91,11 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, PLAIN)
 
 
+def _are_equal(own: Any, other: Any) -> bool:
+    """Return true for equal values; NaN is equal to itself."""
+    return bool(own == other) or repr(own) == repr(other)
+
+
 def _are_same(own: CodeType, other: CodeType) -> bool:
     """Return true if two functions have the same names and constants.
 
@@ -102,7 +109,7 @@ def _are_same(own: CodeType, other: CodeType) -> bool:
     return all(
         _are_same(first, second)
         if isinstance(first, CodeType) and isinstance(second, CodeType)
-        else repr(first) == repr(second)
+        else _are_equal(first, second)
         for first, second in zip(own.co_consts, other.co_consts, strict=True)
     )
 
