@@ -87,6 +87,10 @@ def test_a_chosen_fidelity_is_printed_and_stored(
             ["tune", "--fidelity", "auto", "--parameter", "gain=0.1:1", "--minimise", "mean fct"],
             "fidelity: the trials of a search need the same one of packets, sample, flows",
         ),
+        (
+            ["compare", "--fidelity", "flows", "--vary", "fidelity=packets,sample"],
+            "--fidelity: `fidelity` is varied, too; give one of the two",
+        ),
     ],
 )
 def test_errors_are_of_the_option_or_the_field(

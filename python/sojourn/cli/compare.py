@@ -101,6 +101,7 @@ def compare(
     from sojourn.explain.tables import write_differences
     from sojourn.scenario import overrides
     from sojourn.scenario.encoding import SCHEMES
+    from sojourn.scenario.fidelity import FIELD
     from sojourn.show import console, intervals
     from sojourn.show.parts import breakdown_tables
 
@@ -112,6 +113,8 @@ def compare(
     with prefix_errors(*scenarios):
         measures = {text: _measure(text) for text in plot or ()}
         variations = overrides.parse_variations(vary or ())
+        if fidelity is not None and (both := {FIELD, f"{FIELD}.kind"} & variations.keys()):
+            raise ScenarioError(f"--fidelity: `{both.pop()}` is varied, too; give one of the two")
         base = next(iter(scenarios.values()))
         if len(scenarios) > 1 or not (variations or SCHEMES in base):
             base = overrides.as_schemes(scenarios)
