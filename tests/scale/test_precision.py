@@ -108,7 +108,8 @@ def test_large_networks_are_checked_with_half_the_size(monkeypatch: pytest.Monke
     # Half of 64 hosts is less than the smallest fold.
     assert half(hosts=64) is None
     assert half(check=False) is None
-    with pytest.raises(ScenarioError, match=r"too few; .*: here 64"):
+    advice = r"fidelity\.check: uses half of the 64 hosts, .* set `hosts` to 128"
+    with pytest.raises(ScenarioError, match=advice):
         half(hosts=64, check=True)
 
 
