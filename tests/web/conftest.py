@@ -43,12 +43,15 @@ class OpenedPage:
         return self.page.evaluate(script)
 
     def wait_until(self, script: str) -> None:
-        """Wait until an expression is true; Playwright's own waiting needs `eval`."""
-        for _ in range(200):
+        """Wait until an expression is true; Playwright's own waiting needs `eval`.
+
+        The report of all figures took more than 5 s on a busy machine.
+        """
+        for _ in range(1200):
             if self.page.evaluate(script):
                 return
             self.page.wait_for_timeout(25)
-        raise AssertionError(f"not true after 5 s: {script}")
+        raise AssertionError(f"not true after 30 s: {script}")
 
     def check(self) -> None:
         """Assert that the page is silent, offline, not wider than its window, and accessible."""
