@@ -12,9 +12,9 @@ from sojourn.cli.shared import checked_directory
 
 def import_(
     paths: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files to import.")],
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="New or empty folder for the scenario.")
-    ] = Path("imported"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the new files.")] = Path(
+        "imported"
+    ),
     formats: Annotated[
         list[str] | None,
         typer.Option(
