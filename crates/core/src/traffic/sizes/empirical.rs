@@ -1,5 +1,7 @@
 //! Flow sizes from an empirical cumulative distribution function (CDF).
 
+use std::sync::OnceLock;
+
 use super::{FlowSizes, SizeDistribution, sum_of_packets};
 use crate::base::random::Random;
 use crate::base::schema::table::at;
@@ -96,6 +98,17 @@ impl PublishedTable {
         }
     }
 
+    /// Returns the CDF. It is parsed once, since every run reads it several times.
+    fn cdf(self) -> &'static CdfTable {
+        static CDFS: [OnceLock<CdfTable>; PublishedTable::WORDS.len()] =
+            [const { OnceLock::new() }; PublishedTable::WORDS.len()];
+        CDFS[self as usize].get_or_init(|| {
+            let cdf = CdfTable::parse("a published distribution", self.text())
+                .expect("unit tests read all published distributions");
+            if self.is_discrete() { cdf.into_steps() } else { cdf }
+        })
+    }
+
     /// Returns true if the table lists exact sizes, so that its CDF is a step function.
     fn is_discrete(self) -> bool {
         matches!(self, Self::HomaW1 | Self::HomaW2 | Self::HomaW3 | Self::HomaW4 | Self::HomaW5)
@@ -119,10 +132,7 @@ impl Config {
                 }
                 Ok(table)
             }
-            (Some(table), None) => {
-                let cdf = CdfTable::parse("a published distribution", table.text())?;
-                Ok(if table.is_discrete() { cdf.into_steps() } else { cdf })
-            }
+            (Some(table), None) => Ok(table.cdf().clone()),
             (None, None) => unreachable!("checked when the scenario is read"),
         }
     }
@@ -163,6 +173,7 @@ struct CdfPoint {
 }
 
 /// A CDF file, with cumulative values normalised to 1.
+#[derive(Clone, Debug)]
 struct CdfTable {
     points: Vec<CdfPoint>,
     in_packets: bool,
