@@ -15,7 +15,7 @@ use sojourn_core::model::telemetry::TelemetryStack;
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers::python;
-use sojourn_core::transport::{self, CongestionSignal, Controller};
+use sojourn_core::transport::{self, Controller};
 
 use super::events::{Ack, Allowance, Loss, Opened, Path};
 use super::monitor::SharedCounts;
@@ -475,7 +475,7 @@ impl Controller for PythonController {
 
     fn on_loss(&mut self, loss: &transport::Loss) {
         if let Some(counts) = &self.counts {
-            counts.lock().timeouts += u64::from(loss.signal == CongestionSignal::Timeout);
+            counts.lock().count_loss(loss);
         }
         self.notify(
             loss.now,

@@ -6,7 +6,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use sojourn_core::transport::{Ack, Path};
+use sojourn_core::transport::{Ack, CongestionSignal, Loss, Path};
 
 use super::values::Number;
 
@@ -95,7 +95,7 @@ interval! {
     acked_bytes: u64;
     /// Number of ACKs that reported an ECN mark.
     marks: u64;
-    /// Packets newly detected as lost.
+    /// Packets newly detected as lost, by ACKs or by a timeout.
     losses: u64;
     /// Retransmission timeouts.
     timeouts: u64;
@@ -164,7 +164,7 @@ impl Monitor {
             acks: counts.acks,
             acked_bytes: counts.acked_bytes,
             marks: counts.marks,
-            losses: counts.losses,
+            losses: counts.losses + counts.timeout_bytes.div_ceil(format.payload.0),
             timeouts: counts.timeouts,
             rtt_s: counts.rtt_s,
             rtt_gradient: counts.rtt_gradient(),
@@ -205,8 +205,11 @@ pub(crate) struct Counts {
     acks: u64,
     acked_bytes: u64,
     marks: u64,
+    /// Packets that ACKs revealed as lost.
     losses: u64,
-    pub(crate) timeouts: u64,
+    timeouts: u64,
+    /// Payload that timeouts declared lost.
+    timeout_bytes: u64,
     in_flight_bytes: u64,
     left_bytes: Option<u64>,
     /// Means of the RTT samples and their times, and the sums for the regression.
@@ -226,6 +229,7 @@ impl Counts {
             marks: 0,
             losses: 0,
             timeouts: 0,
+            timeout_bytes: 0,
             in_flight_bytes: 0,
             left_bytes,
             rtt_s: base_rtt_s,
@@ -239,6 +243,12 @@ impl Counts {
     fn next_interval(&self, begin_s: f64) -> Self {
         let Self { flow_end_s, in_flight_bytes, left_bytes, rtt_s, .. } = *self;
         Self { flow_end_s, in_flight_bytes, ..Self::new(begin_s, rtt_s, left_bytes) }
+    }
+
+    /// Adds a congestion event. Losses that ACKs reveal are counted with these.
+    pub(crate) fn count_loss(&mut self, loss: &Loss) {
+        self.timeouts += u64::from(loss.signal == CongestionSignal::Timeout);
+        self.timeout_bytes += loss.lost.0;
     }
 
     /// Adds an ACK.
