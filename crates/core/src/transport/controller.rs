@@ -316,7 +316,8 @@ pub struct Opened {
     pub rtt: Duration,
     /// Feedback that routers wrote into the SYN.
     pub feedback: f32,
-    /// True if SYNs were lost, apart from the number that the configuration forgives.
+    /// True if SYNs timed out more often than the configuration forgives, unless timestamps show that the
+    /// first one was answered.
     pub syn_was_lost: bool,
 }
 

@@ -414,7 +414,10 @@ impl Sender {
             return;
         }
         self.state = SenderState::Established;
-        let syn_was_lost = self.timeouts > self.mechanism.reliability.forgiven_syns;
+        let is_first_syn = self.has_timestamps()
+            && (self.spurious_loss.as_ref()).is_some_and(|loss| loss.is_first_syn(packet.sent_at));
+        let forgiven_syns = self.mechanism.reliability.forgiven_syns;
+        let syn_was_lost = self.timeouts > forgiven_syns && !is_first_syn;
         if self.has_timestamps() || self.timeouts == 0 {
             self.add_rtt_sample(packet.sent_at, now);
         }

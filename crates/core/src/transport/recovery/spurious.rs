@@ -23,7 +23,7 @@ pub struct SpuriousLoss {
     /// the window has not been reduced.
     undo_marker: Option<u32>,
     /// Time when the first segment was retransmitted since no retransmission was in flight
-    /// (`retrans_stamp` in Linux).
+    /// (`retrans_stamp` in Linux); before, that of the first timeout of a SYN.
     first_retransmit_at: Time,
     /// End of the retransmitted data.
     retransmits_end: u32,
@@ -75,6 +75,17 @@ impl SpuriousLoss {
             self.begin(cumulative);
         }
         is_new
+    }
+
+    /// Records a timeout of a SYN.
+    pub fn on_syn_timeout(&mut self, now: Time) {
+        self.first_retransmit_at = self.first_retransmit_at.min(now);
+    }
+
+    /// Returns true if a SYN sent at `sent_at`, which was answered, is the first one: its timeout was
+    /// spurious (`tcp_try_undo_spurious_syn` in Linux).
+    pub fn is_first_syn(&self, sent_at: Time) -> bool {
+        sent_at < self.first_retransmit_at
     }
 
     /// Records a retransmission.

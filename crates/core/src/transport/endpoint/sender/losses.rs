@@ -174,6 +174,9 @@ impl Sender {
             if self.timeouts > self.mechanism.reliability.linear_syns {
                 self.rtt.back_off();
             }
+            if let Some(spurious_loss) = &mut self.spurious_loss {
+                spurious_loss.on_syn_timeout(now);
+            }
             self.state = SenderState::Closed;
             return;
         }

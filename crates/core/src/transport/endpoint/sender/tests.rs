@@ -452,6 +452,25 @@ fn lost_syns_may_be_forgiven_and_their_timeouts_constant() {
 }
 
 #[test]
+fn timeouts_of_a_syn_are_spurious_if_the_first_one_was_answered() {
+    // Linux: tcp_try_undo_spurious_syn, which takes timestamps.
+    for (timestamps, answered, expected) in [(true, 0, 10), (true, 1, 1), (false, 0, 1)] {
+        let reliability = json!({ "handshake": true, "timestamps": timestamps, "undo": true });
+        let mut tcp = tcp("rack", &json!({ "reliability": reliability }));
+        for sent in [0, 1000] {
+            tcp.sender.next_packet(at(sent), tcp.controller.allowance());
+            let timer = at(tcp.next_timer());
+            tcp.sender.on_timer(timer, &mut *tcp.controller);
+        }
+        tcp.sender.next_packet(at(3000), tcp.controller.allowance());
+        let sent = at(1000 * answered);
+        let syn_ack = tcp.format.control(Kind::SynAck, 0, sent);
+        tcp.sender.on_syn_ack(at(3100), &syn_ack, at(3100).since(sent), &mut *tcp.controller);
+        assert_eq!(tcp.sent(3100).len(), expected, "{timestamps}, {answered}");
+    }
+}
+
+#[test]
 fn data_after_a_lost_syn_has_an_rto_of_three_seconds_without_a_sample() {
     // RFC 6298 §5.7. With timestamps the SYN-ACK gives a sample of 100 ms: 100 ms + 4 times 50 ms.
     for (timestamps, fallback, rto_ms) in
