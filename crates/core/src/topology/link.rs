@@ -4,6 +4,9 @@ use super::{Bursts, Extent, Graph, LoadReference, Loss, Topology, set_varying, v
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
+/// Propagation delay without another.
+const DEFAULT_DELAY: Duration = Duration::from_micros(1);
+
 crate::parameters! {
     /// One link between two routers. The flows' endpoints are on the routers.
     ///
@@ -28,7 +31,7 @@ crate::parameters! {
         /// queues, routers, computed headrooms and the ideal FCT use the maximum rate.
         pub rate_trace: Option<File> = None;
         /// Propagation delay of the link, one way.
-        pub delay: Duration = Duration::from_micros(1);
+        pub delay: Duration = DEFAULT_DELAY;
         /// Propagation delay over time, in both directions, instead of `delay`.
         ///
         /// A CSV file with the columns `time_s` (from 0 on) and `delay_s`: each delay holds until
@@ -52,6 +55,12 @@ crate::parameters! {
         pub losses: Option<File> = None;
         /// Probability that a packet is lost from right to left.
         pub ack_loss: f64 = 0.0, where fraction;
+    }
+    check |config| {
+        if config.delay_trace.is_some() && config.delay != DEFAULT_DELAY {
+            return Err(Problem::new("delay", "must be omitted: `delay_trace` defines the delay"));
+        }
+        Ok(())
     }
 }
 

@@ -183,9 +183,12 @@ fn extents_bound_random_delays_and_report_unreadable_files() {
     assert_eq!(bound.longest_delay, Duration::from_millis(15 + 5 + 5));
     assert!(drawn.longest_delay <= bound.longest_delay, "{drawn:?}");
     assert_eq!(Extent { longest_delay: bound.longest_delay, ..drawn }, bound);
-    let table = json!({"kind": "link", "delay_trace": {"name": "empty", "text": ""}});
+    let mut table = json!({"kind": "link", "delay_trace": {"name": "empty", "text": ""}});
     let config = Config::read(&table).unwrap();
     assert_eq!(config.extent().unwrap_err(), config.graph(1).unwrap_err());
+    table["delay"] = json!("1 ms");
+    let problem = Config::read(&table).unwrap_err().to_string();
+    assert!(problem.contains("delay: must be omitted"), "{problem}");
 }
 
 #[test]
