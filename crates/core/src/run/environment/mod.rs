@@ -244,7 +244,7 @@ fn needs_spraying(scenario: &Value) -> bool {
 /// Returns the environment of a scenario that leaves the choice to the network: its RTT separates the
 /// Internet from data centres, and a transport that was designed for a lossless network needs one.
 fn chosen(scenario: &Value, extent: &Extent) -> Environment {
-    if extent.longest_delay * 2 >= INTERNET_RTT {
+    if extent.base_rtt(&Environment::Internet.format(extent)) >= INTERNET_RTT {
         return Environment::Internet;
     }
     let needs = |transport| law(transport).is_some_and(|law| law.needs_lossless_network());

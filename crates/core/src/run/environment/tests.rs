@@ -72,6 +72,9 @@ fn the_environment_follows_the_network_and_what_transports_need() {
     assert_eq!(chosen(&long, "timely"), "internet");
     assert_eq!(chosen(&short, "timely"), "lossless_datacentre");
     assert_eq!(chosen(&short, "cubic"), "lossy_datacentre");
+    // A packet of 1500 B and its ACK take 1.2 ms.
+    let slow = json!({ "kind": "link", "rate": "10 Mbps", "delay": "50 us" });
+    assert_eq!(chosen(&slow, "cubic"), "internet");
     let mixed = json!({
         "environment": "automatic",
         "transports": { "bulk": "dcqcn" },
