@@ -9,6 +9,7 @@ mod execute;
 mod ideal_run;
 mod link_loads;
 mod prepared;
+mod queue_warnings;
 pub mod scenario;
 mod summary;
 mod warnings;

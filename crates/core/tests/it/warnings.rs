@@ -461,3 +461,40 @@ fn pauses_that_leave_no_time_to_mark() {
     let scenario = with(&paused_senders(), marks);
     assert_warns(&scenario, "no packet was marked", json!({ "queue": queue("50 KB") }));
 }
+
+#[test]
+fn packets_that_are_dropped_before_the_marking_threshold() {
+    let queue = |threshold: &str, capacity: &str| {
+        let limits = json!({ "threshold": threshold, "capacity": capacity });
+        with(&json!({ "kind": "ecn_threshold" }), limits)
+    };
+    let scenario = json!({
+        "environment": "paper", "transport": "dctcp", "time_limit": "5 ms",
+        "topology": {
+            "kind": "dumbbell", "senders": 2, "receivers": 2, "rate": "100 Gbps",
+            "bottleneck_delay": "20 us",
+        },
+        "queue": queue("none", "250 packets"),
+        "workload": { "kind": "long_lived" },
+    });
+    // K is 65 packets of 1500 B at 10 Gb/s.
+    let words = "marks from 975 KB on; give a lower `queue.threshold`";
+    assert_warns(&scenario, words, json!({ "queue": queue("none", "2500 packets") }));
+    assert_warns(&scenario, words, json!({ "queue": queue("65 packets", "250 packets") }));
+    assert_warns(&scenario, words, json!({ "transport": "tcp" }));
+}
+
+#[test]
+fn rate_traces_with_peaks() {
+    let scenario = |opportunities: &str| {
+        let trace = json!({ "name": "trace", "text": opportunities });
+        json!({
+            "topology": { "kind": "link", "delay": "20 ms", "rate_trace": trace },
+            "transport": "cubic", "time_limit": "100 ms", "workload": { "kind": "long_lived" },
+        })
+    };
+    // Both carry 12 Mb/s.
+    let bursts = scenario(&"10\n".repeat(10));
+    let words = "the peak of its rate trace, 120 Mbps, and the mean is 12 Mbps";
+    assert_warns(&bursts, words, json!({ "topology": scenario("1\n")["topology"] }));
+}

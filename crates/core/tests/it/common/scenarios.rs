@@ -386,7 +386,11 @@ pub fn scenario(seed: u64) -> Value {
     if ["link", "dumbbell"].contains(&scenario["topology"]["kind"].as_str().unwrap_or_default())
         && random.below(4) == 0
     {
-        scenario["topology"]["delay_trace"] = delays(random);
+        let topology = scenario["topology"].as_object_mut().unwrap();
+        topology.insert("delay_trace".to_owned(), delays(random));
+        if topology["kind"] == "link" {
+            topology.remove("delay");
+        }
     }
     if random.below(3) == 0 {
         scenario["failures"] = failures(random, &scenario["topology"]);
