@@ -76,7 +76,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
                 "time_limit": f"{START_S * 1e3 + scale['length_ms']} ms",
             },
         )
-        for scheme, change in schemes.items():
+        for scheme, change in schemes(gbps).items():
             yield {"scheme": scheme, "gbps": gbps}, override(shared, change)
 
 

@@ -59,7 +59,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
             },
         )
         for scheme in (EXPRESSPASS, DCTCP):
-            yield {"scheme": scheme, "flows": number}, override(shared, schemes[scheme])
+            yield {"scheme": scheme, "flows": number}, override(shared, schemes()[scheme])
 
 
 @figure.table

@@ -88,7 +88,7 @@ SLOW_START: dict[str, Any] = {"transport": {"kind": "expresspass", "initial_weig
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    for scheme, change in ((EXPRESSPASS, SLOW_START), (DCTCP, schemes[DCTCP])):
+    for scheme, change in ((EXPRESSPASS, SLOW_START), (DCTCP, schemes()[DCTCP])):
         for workload, table in WORKLOADS.items():
             flows = {
                 "kind": "poisson",

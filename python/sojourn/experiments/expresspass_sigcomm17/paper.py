@@ -17,7 +17,8 @@ paper = Paper(
         "and the parameters of the authors' simulator: it starts at half the largest rate, the "
         "aggressiveness at 0.5, the target loss is 12.5 % of the unused share, gaps vary by 10 %. "
         "DCTCP and RCP have the defaults of this simulator and the same packets; DCTCP's queues "
-        "have the 250 packets of ExpressPass's."
+        "have the 250 packets of ExpressPass's at 10 Gb/s, and as many times more at higher rates "
+        "as its threshold of marks, which scales with the rate."
     ),
     deviations=(
         "Credits have one size; in the authors' fat-tree script it varies from 76 to 92 B. The "
@@ -44,13 +45,19 @@ PACKET: dict[str, Any] = {
     "ack": f"{CREDIT} B",
 }
 
-CAPACITY = "250 packets"
 
-schemes: dict[str, dict[str, Any]] = {
-    EXPRESSPASS: {"transport": "expresspass"},
-    DCTCP: {"transport": "dctcp", "queue": {"kind": "ecn_threshold", "capacity": CAPACITY}},
-    RCP: {"transport": "rcp", "router": {"kind": "rcp", "initial_rtt": "100 us"}},
-}
+def schemes(gbps: int = 10) -> dict[str, dict[str, Any]]:
+    """Return the schemes on links of this rate.
+
+    DCTCP's queues have 25 packets per Gb/s, since its threshold of marks scales with the rate too.
+    """
+    queue = {"kind": "ecn_threshold", "capacity": f"{25 * gbps} packets"}
+    return {
+        EXPRESSPASS: {"transport": "expresspass"},
+        DCTCP: {"transport": "dctcp", "queue": queue},
+        RCP: {"transport": "rcp", "router": {"kind": "rcp", "initial_rtt": "100 us"}},
+    }
+
 
 RTT_S = 100e-6
 """Propagation time of a round trip on the dumbbell."""
