@@ -454,6 +454,15 @@ def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
         assert axes.lines[1].get_markerfacecolor() == "white"
 
 
+def test_lower_bounds_of_single_values_are_hollow() -> None:
+    columns = {"scheme": ["a", "b"], "value": [9.0, 99.0], "low": [8.0, 98.0], "high": [10.0, 1e2]}
+    with plot.canvas() as (_, axes):
+        plot.levels(axes, pl.DataFrame(columns | {"at_least": [False, True]}), values="{:.0f}")
+        assert [text.get_text() for text in axes.texts] == ["9", "≥ 99"]
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    assert [len(line.get_xdata()) for line in hollow] == [0, 1]
+
+
 def test_closed_forms_are_lines_without_markers() -> None:
     table = pl.DataFrame({"scheme": ["a", "a", "b"], "x": [2.0, 1.0, 1.0], "value": [4, 3, 5]})
     with plot.canvas() as (_, axes):

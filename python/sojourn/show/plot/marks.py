@@ -99,7 +99,8 @@ def levels(  # noqa: PLR0913 - each parameter is an option of the picture
 
     Marks are grouped by `group`; without it, each has its own position. Published values are
     hollow, and `source` is their legend entry. If `values` is a format, such as `{:.0f}`, values
-    are written beside their marks. `drawn_as` maps schemes to the schemes whose look they get.
+    are written beside their marks. Lower bounds are hollow too, with `≥` before the value.
+    `drawn_as` maps schemes to the schemes whose look they get.
     """
     scale = factor(unit)
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -118,14 +119,20 @@ def levels(  # noqa: PLR0913 - each parameter is an option of the picture
         mark: Any = {"color": style.colour, "linestyle": "none", "capsize": 3, "markersize": 7}
         entry = name if group else None
         axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=entry, **mark)
+        bound = np.zeros(part.height, dtype=bool)
+        if "at_least" in part.columns:
+            bound = part["at_least"].fill_null(value=False).to_numpy()
+        hollow: Any = {"color": style.colour, "markerfacecolor": "white", "markersize": 7}
+        axes.plot(at[bound], centre[bound], marker=style.marker, linestyle="none", **hollow)
         shift: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-        for x, height in zip(at, centre, strict=True) if values else ():
-            axes.annotate(values.format(height), (x, height), fontsize=8, **shift)
+        for x, height, is_bound in zip(at, centre, bound, strict=True) if values else ():
+            text = ("≥ " if is_bound else "") + values.format(height)
+            axes.annotate(text, (x, height), fontsize=8, **shift)
     published_rows = [] if published is None else rows_of_each(published, by)
     for number, (name, part) in enumerate(published_rows):
         style = look(drawn_as.get(name, name))
         entry = None if number else source
-        hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 8}
+        hollow = {"markerfacecolor": "none", "linestyle": "none", "markersize": 8}
         axes.plot(
             places(name, part) + (0.0 if group else 0.25),
             part["value"].to_numpy() * scale,
