@@ -3,6 +3,7 @@
 import importlib
 from types import ModuleType
 
+import polars as pl
 import pytest
 
 from sojourn import override, run
@@ -21,3 +22,42 @@ def test_dctcp_is_marked_before_its_queue_is_full(gbps: int) -> None:
     counts = run(override(shared, paper.schemes(gbps)[paper.DCTCP])).summary["counts"]
     assert counts["marks"] > 0
     assert counts["drops"] == 0
+
+
+def test_claims_that_lower_bounds_cannot_decide_are_not_judged() -> None:
+    convergence = module("l1_convergence")
+
+    def held(times: dict[tuple[str, int], float], *bounds: tuple[str, int]) -> list[bool | None]:
+        names = ("ExpressPass", "DCTCP")
+        rows = [
+            {"metric": convergence.TIME, "scheme": name, "gbps": gbps}
+            | {"value": times[name, gbps], "at_least": (name, gbps) in bounds}
+            for name in names
+            for gbps in (10, 100)
+        ]
+        table = pl.DataFrame(rows)
+        return [convergence.dctcp_is_slower(table).held, convergence.grows(table).held]
+
+    times = {("ExpressPass", gbps): 10.0 for gbps in (10, 100)}
+    slow = times | {("DCTCP", 10): 300.0, ("DCTCP", 100): 900.0}
+    fast = times | {("DCTCP", 10): 100.0, ("DCTCP", 100): 90.0}
+    assert held(slow, ("DCTCP", 100)) == [True, True]
+    assert held(slow, ("DCTCP", 10)) == [True, None]
+    assert held(slow, ("ExpressPass", 10)) == [None, True]
+    assert held(fast) == [False, False]
+    assert held(fast, ("DCTCP", 10), ("DCTCP", 100)) == [None, None]
+
+
+def test_flows_whose_bursts_alternate_have_converged() -> None:
+    convergence = module("l1_convergence")
+    alternating = pl.DataFrame(
+        [
+            {"flow": flow, "time_s": convergence.START_S + number * convergence.RTT_S}
+            | {"value": 4e9 * ((number + flow) % 2)}
+            for flow in (0, 1)
+            for number in range(1, 31)
+        ]
+    )
+    smooth = convergence.averaged(alternating, ["flow"])
+    shares = smooth.with_columns(share=pl.col("value") / 2e9)
+    assert convergence.convergence(shares) == {"value": pytest.approx(5), "at_least": False}

@@ -12,10 +12,10 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
-    all_at_least,
     all_at_most,
     at_least,
     metrics,
+    not_judged,
     override,
     plot,
     steady,
@@ -29,8 +29,15 @@ START_S = 20e-3
 NEAR = 0.2
 """Largest distance from the fair share, relative to it."""
 
+WINDOW = 10
+"""RTTs over which a rate is averaged.
+
+A window protocol can send a window's packets in a burst per RTT, on either side of an edge of the
+interval, so that its rate in n RTTs has an error of up to 1/n: here half of `NEAR`.
+"""
+
 SETTLED = 5
-"""Number of RTTs in a row in which both flows must be near it."""
+"""Number of such intervals in a row, an RTT apart, in which both flows must be near it."""
 
 RATE, TIME = "throughput", "RTTs to the fair share"
 
@@ -47,9 +54,12 @@ figure = Figure(
     deviations=(
         "Two flows share a link with a round trip of 100 µs; the second starts 20 ms after the "
         "first. They have converged when both have 80 to 120 % of half their total throughput in "
-        "each of five RTTs in a row; the time is that of the first of them.",
-        "A scheme that has not converged by the end of the run counts with the time to the end, "
-        "and its value is a lower bound.",
+        "each of five intervals in a row; the time is the middle of the first. Intervals are 10 "
+        "RTTs long and begin an RTT apart, so that the least time is 5 RTTs: in single RTTs the "
+        "rates of windows that leave as bursts alternate, and never count as equal. The curves "
+        "are averages over 10 RTTs too.",
+        "A scheme that has not converged by the end of the run counts with the time to the end. "
+        "Its value, drawn hollow, is a lower bound; claims that it cannot decide are not judged.",
         "The published times of ExpressPass are 3 to 6 RTTs, from memory.",
         "RCP falls to its minimum rate, 0.01 packets per RTT, when the second flow joins, as its "
         "equation 2 demands: the new flow starts at the link rate, so after an RTT the queue "
@@ -57,7 +67,8 @@ figure = Figure(
         "longer) the factor of the rate is below 0. From the minimum it grows by alpha, 10 %, per "
         "update. The equation integrated as a fluid at 10 Gb/s falls as far and is back at 40 % of "
         "the link after 200 RTTs, the packets after 223. With updates every 10 µs the rate falls "
-        "to 4 % of the link only, and is back after 62 RTTs.",
+        "to 4 % of the link only, and is back after 62 RTTs. Both flows have the same rate from "
+        "the start, the least time; the link is almost idle meanwhile.",
     ),
     panels=(1, 3),
     size=(15, 4.6),
@@ -84,6 +95,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 def table(runs: list[Run]) -> pl.DataFrame:
     labels = ["scheme", "gbps", "seed"]
     rates = steady.flow_rates(runs, RTT_S).filter(pl.col("time_s") > START_S + RTT_S / 2)
+    rates = averaged(rates, [*labels, "flow"])
     shares = rates.with_columns(
         share=pl.col("value") / pl.col("value").mean().over(*labels, "time_s")
     )
@@ -99,6 +111,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
         ],
         how="diagonal",
     )
+
+
+def averaged(rates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Return the rates of flows in intervals of `WINDOW` RTTs, at the middle of each."""
+    mean = pl.col("value").rolling_mean(WINDOW).over(by)
+    middle = pl.col("time_s") - WINDOW * RTT_S / 2
+    return rates.with_columns(mean, middle).drop_nulls("value")
 
 
 def convergence(shares: pl.DataFrame) -> dict[str, Any]:
@@ -134,6 +153,23 @@ def time(table: pl.DataFrame, scheme: str, gbps: int) -> float:
     return metrics.at(table, metric=TIME, scheme=scheme, gbps=gbps)
 
 
+def is_bound(table: pl.DataFrame, scheme: str, gbps: int) -> bool:
+    """Return true if the convergence time is a lower bound."""
+    return bool(metrics.at(table, "at_least", metric=TIME, scheme=scheme, gbps=gbps))
+
+
+def ratio(table: pl.DataFrame, gbps: int) -> float:
+    """Return the convergence time of DCTCP over that of ExpressPass."""
+    return time(table, DCTCP, gbps) / time(table, EXPRESSPASS, gbps)
+
+
+def unless_bound(table: pl.DataFrame, verdict: Verdict, scheme: str, gbps: int) -> Verdict:
+    """Return a verdict, not judged if the time of the scheme is a lower bound."""
+    if is_bound(table, scheme, gbps):
+        return not_judged(f"{scheme} at {gbps} Gb/s has not converged by the end of the run")
+    return verdict
+
+
 def speeds(table: pl.DataFrame) -> list[int]:
     """Return the rates of the links in Gb/s."""
     return table["gbps"].unique().sort().to_list()
@@ -148,11 +184,19 @@ def fast(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("10 Gb/s: DCTCP takes at least 20 times as long", scales=("quick", "paper"))
 def dctcp_is_slower(table: pl.DataFrame) -> Verdict:
-    ratio = time(table, DCTCP, 10) / time(table, EXPRESSPASS, 10)
-    return all_at_least({f"{DCTCP} over {EXPRESSPASS}": ratio}, 20)
+    verdict = at_least(ratio(table, 10), 20, f"{DCTCP} over {EXPRESSPASS}")
+    # A larger time of DCTCP changes only a ratio that is too small.
+    if not verdict.held:
+        verdict = unless_bound(table, verdict, DCTCP, 10)
+    return unless_bound(table, verdict, EXPRESSPASS, 10)
 
 
 @figure.claim("the ratio grows with the rate of the link", scales=("quick", "paper"))
 def grows(table: pl.DataFrame) -> Verdict:
-    slow, fast = (time(table, DCTCP, gbps) / time(table, EXPRESSPASS, gbps) for gbps in (10, 100))
-    return at_least(fast / slow, 1, "the ratio at 100 Gb/s over that at 10 Gb/s")
+    growth = ratio(table, 100) / ratio(table, 10)
+    verdict = at_least(growth, 1, "the ratio at 100 Gb/s over that at 10 Gb/s")
+    divisors = [(DCTCP, 10), (EXPRESSPASS, 100)]
+    factors = [] if verdict.held else [(DCTCP, 100), (EXPRESSPASS, 10)]
+    for scheme, gbps in divisors + factors:
+        verdict = unless_bound(table, verdict, scheme, gbps)
+    return verdict
