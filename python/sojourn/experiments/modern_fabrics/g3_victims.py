@@ -58,8 +58,6 @@ figure = Figure(
         "distances: 8 hosts to other hosts of the target's leaf, and 8 other hosts of the "
         "senders' leaves to the fourth leaf, whose ports are idle. Ports between switches have "
         "four times the rate of a host. Seeds differ in the choice of paths.",
-        "Victims under Swift do not wait for the incast: 100 KB need a second RTT with the initial "
-        "window of 10 packets, which the claim overlooks.",
         "Under DCQCN the leaf of the target pauses spines, but the queues of these remain too "
         "short to pause the senders' leaves: only victims to the target's leaf wait. HPCC sends a "
         "bandwidth-delay product from each sender, too little for pauses.",
