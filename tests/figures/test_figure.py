@@ -17,6 +17,7 @@ import pytest
 from conftest import EXPERIMENTS
 from sojourn import ScenarioError, cli, looks, plot
 from sojourn.analysis.claims import Word
+from sojourn.base import paths
 from sojourn.figures import discovery, recorded
 from sojourn.figures.documents import experiments_page
 from sojourn.figures.figure import ClaimResult, FigureResult, PublishedPair
@@ -461,6 +462,20 @@ def test_lower_bounds_of_single_values_are_hollow() -> None:
         assert [text.get_text() for text in axes.texts] == ["9", "≥ 99"]
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
     assert [len(line.get_xdata()) for line in hollow] == [0, 1]
+
+
+def test_the_axis_of_collectives_contains_their_intervals() -> None:
+    figure = discovery.discover(paths.EXPERIMENTS)["g5"]
+    labels = {"scheme": "DCTCP", "collective": "all-reduce", "placement": "packed"}
+    rows = [
+        labels | {"collective": name, "message_kb": size, "value": 2.0, "low": 1.0, "high": 4.0}
+        for name in ("all-reduce", "all-to-all")
+        for size in (16, 256)
+    ]
+    assert figure._draw is not None
+    with plot.canvas(*figure.panels) as (_, axes):
+        figure._draw(axes, pl.DataFrame(rows), None)
+        assert all(panel.get_ylim()[1] > 4 for panel in axes.flat)
 
 
 def test_closed_forms_are_lines_without_markers() -> None:

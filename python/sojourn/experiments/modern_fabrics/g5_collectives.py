@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sojourn import (
@@ -112,11 +113,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     panels = [(collective, size) for collective in ALGORITHMS for size in SIZES]
+    # Of a single seed the bounds are NaN.
+    most = float(np.nanmax(table.select("value", "high").to_numpy()))
     for panel, (collective, size) in zip(axes, panels, strict=True):
         part = table.filter(collective=collective, message_kb=size)
         part = part.with_columns(pl.col("placement").str.replace("_", " "))
         grouped_bars(panel, part, "scheme", "placement")
-        ratio_axis(panel, 1, 1.1 * float(table["value"].to_numpy().max()))
+        ratio_axis(panel, 1, 1.1 * most)
         panel.set_title(f"{collective}, {size} KB", fontsize=11)
     axes[0].set_ylabel("duration over its bound")
     axes[0].legend(fontsize=8)
