@@ -80,6 +80,13 @@ def test_a_claim_is_not_judged_at_other_scales_than_its_own() -> None:
     assert verdicts == ["not judged"] * 4
 
 
+@pytest.mark.parametrize("name", ["k1", "k2", "k3", "f29"])
+def test_claims_of_the_source_are_not_judged_on_almost_idle_networks(name: str) -> None:
+    figure = discovery.discover(paths.EXPERIMENTS)[name]
+    scales = {claim.scales for claim in figure.claims if claim.kind == "stated"}
+    assert scales == {("paper",)}
+
+
 def test_every_figure_has_the_seeds_of_its_scale_or_a_reason_for_one() -> None:
     figure = discovery.discover(EXPERIMENTS)["t1"]
 

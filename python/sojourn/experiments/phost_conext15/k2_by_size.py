@@ -76,7 +76,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-@figure.claim("long flows (above 10 MB): pHost is within 15 % of pFabric")
+@figure.claim("long flows (above 10 MB): pHost is within 15 % of pFabric", scales=("paper",))
 def long_flows_are_equal(table: pl.DataFrame) -> Verdict:
     return every(
         between(

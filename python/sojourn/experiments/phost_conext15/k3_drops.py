@@ -107,11 +107,11 @@ def rates(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
     }
 
 
-@figure.claim("pHost drops less than 0.1 % of the packets")
+@figure.claim("pHost drops less than 0.1 % of the packets", scales=("paper",))
 def phost_drops_few(table: pl.DataFrame) -> Verdict:
     return all_at_most(rates(table, PHOST, ALL), 0.001)
 
 
-@figure.claim("pFabric drops at least 1 % of the packets at the edges")
+@figure.claim("pFabric drops at least 1 % of the packets at the edges", scales=("paper",))
 def pfabric_drops_many(table: pl.DataFrame) -> Verdict:
     return all_at_least(rates(table, PFABRIC, EDGE), 0.01)
