@@ -265,6 +265,16 @@ def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
         metrics.at(table, metric="mean")
 
 
+def test_intervals_of_positive_ratios_are_those_of_logarithms() -> None:
+    labels = {"scheme": ["a"] * 3, "metric": ["ratio"] * 3, "at_least": [False] * 3}
+    table = pl.DataFrame(labels | {"seed": [1, 2, 3], "value": [1.0, 2.0, 15.0]})
+    (plain,) = metrics.across_seeds(table).to_dicts()
+    (ratio,) = metrics.across_seeds(table, ratios=True).to_dicts()
+    assert plain["low"] < 0 < ratio["low"] < ratio["value"] == plain["value"]
+    assert ratio["value"] / ratio["low"] == pytest.approx(ratio["high"] / ratio["value"])
+    assert metrics.across_seeds(table[:2], ratios=True)["low"].is_nan().all()
+
+
 def test_a_distribution_ends_below_one_if_flows_are_unfinished() -> None:
     runs = [
         Run({"scheme": "a", "seed": 1}, make_result([3e-6, 1e-6])),

@@ -14,18 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
 import polars as pl
 
-from sojourn.analysis.metrics import Floats
-from sojourn.base.statistics import t_quantile
+from sojourn.analysis.metrics import interval_about
 
 Word = Literal["held", "not held", "not judged"]
 
 Kind = Literal["stated", "own", "check"]
 """Kind of a claim: of the paper, of our own, or a check of what is true by construction."""
-
-CONFIDENCE = 0.95
 
 MAX_PRINTED = 3
 """Number of deciding comparisons that a verdict's sentence contains."""
@@ -211,28 +207,13 @@ def with_intervals(overall: Verdict, sections: Iterable[Verdict]) -> Verdict:
 def _with_interval(
     overall: Comparison, sections: Sequence[Comparison | Finding]
 ) -> Comparison | Finding:
-    """Return a comparison with its interval by sectioning.
-
-    If all numbers are positive, the interval is that of their logarithms, so that the interval of
-    A/B is the inverse of that of B/A.
-    """
+    """Return a comparison with its interval by sectioning."""
     values = [part.value for part in sections if isinstance(part, Comparison)]
-    numbers = np.array([value for value in values if not math.isnan(value)])
+    numbers = [value for value in values if not math.isnan(value)]
     if len(numbers) < 2:
         return Finding(None, f"{overall.sentence}: one run gives no confidence interval")
-    if min(overall.value, *numbers) > 0:
-        low, high = np.exp(_interval(math.log(overall.value), np.log(numbers)))
-    else:
-        low, high = _interval(overall.value, numbers)
-    return replace(overall, low=float(low), high=float(high))
-
-
-def _interval(centre: float, values: Floats) -> tuple[float, float]:
-    """Return Student's interval about `centre`, the number of all runs."""
-    degrees = len(values) - 1
-    error = math.sqrt(float(((values - centre) ** 2).sum()) / (len(values) * degrees))
-    half_width = t_quantile((1 + CONFIDENCE) / 2, degrees) * error
-    return centre - half_width, centre + half_width
+    low, high = interval_about(overall.value, numbers)
+    return replace(overall, low=low, high=high)
 
 
 ClaimFunction = Callable[[pl.DataFrame], Verdict]

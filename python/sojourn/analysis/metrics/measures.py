@@ -24,6 +24,7 @@ from sojourn.analysis.metrics.statistics import (
     least_for_interval,
     mean,
     median_interval,
+    ratio_interval,
     reported,
     seed_interval,
     statistic_of,
@@ -237,15 +238,19 @@ def _measured(metric: Metric, result: Result) -> Statistic:
         return Statistic(math.nan)
 
 
-def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
+def across_seeds(
+    table: pl.DataFrame, *, median: bool = False, ratios: bool = False
+) -> pl.DataFrame:
     """Reduce a table of `measure` to means or medians over seeds, with 95 % confidence bounds.
 
     The bounds of a mean are Student's, and NaN below `LEAST_FOR_MEAN` seeds; those of a median are
-    order statistics, and NaN below `LEAST_FOR_MEDIAN` seeds. The columns are the labels, `metric`,
-    `value`, `low`, `high`, `seeds` and `at_least`.
+    order statistics, and NaN below `LEAST_FOR_MEDIAN` seeds. With `ratios`, the bounds of means of
+    positive values are those of logarithms (`interval_about`), as of claims. The columns are the
+    labels, `metric`, `value`, `low`, `high`, `seeds` and `at_least`.
     """
     labels = [name for name in table.columns if name not in ("seed", "value", "at_least")]
-    interval = median_interval if median else seed_interval
+    mean_interval = ratio_interval if ratios else seed_interval
+    interval = median_interval if median else mean_interval
     rows = []
     # Labels are read at once, since reading them from each group dominates the time.
     names = table.select(labels).unique(maintain_order=True).rows(named=True)

@@ -121,6 +121,26 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float
     return centre, centre - reach, centre + reach
 
 
+def interval_about(centre: float, values: Iterable[float]) -> tuple[float, float]:
+    """Return Student's interval about `centre`, the number of all values together.
+
+    Of positive numbers it is that of their logarithms: it contains no negative number, and the
+    interval of A/B is the inverse of that of B/A.
+    """
+    data = np.asarray(list(values), dtype=np.float64)
+    if min(centre, *data) > 0:
+        reach = half_width(np.log(data), math.log(centre))
+        return centre * math.exp(-reach), centre * math.exp(reach)
+    reach = half_width(data, centre)
+    return centre - reach, centre + reach
+
+
+def ratio_interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """Return the mean of one ratio per seed and `interval_about` it, as `seed_interval` does."""
+    centre, low, high = seed_interval(data := list(values))
+    return (centre, low, high) if math.isnan(low) else (centre, *interval_about(centre, data))
+
+
 def seed_interval(values: Iterable[float]) -> tuple[float, float, float]:
     """Return `t_interval` of one value per seed; the bounds are NaN below `LEAST_FOR_MEAN`."""
     centre, low, high = t_interval(data := list(values))

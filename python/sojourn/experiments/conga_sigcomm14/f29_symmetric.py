@@ -74,7 +74,8 @@ def table(runs: list[Run]) -> pl.DataFrame:
         value=pl.col("value") / pl.col("ecmp"),
         at_least="at_least",
     )
-    return metrics.across_seeds(pl.concat([means, ratios.select(means.columns)]))
+    ratios = metrics.across_seeds(ratios.select(means.columns), ratios=True)
+    return pl.concat([metrics.across_seeds(means), ratios])
 
 
 @figure.draw

@@ -96,7 +96,7 @@ def network(leaves: int, size: float) -> dict[str, Any]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    return metrics.across_seeds(metrics.measure(runs, over_bound=over_bound))
+    return metrics.across_seeds(metrics.measure(runs, over_bound=over_bound), ratios=True)
 
 
 @figure.draw

@@ -96,7 +96,7 @@ def network(senders: int) -> dict[str, Any]:
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     measures = {OVER_BOUND: over_bound, QUEUE: largest_queue}
-    return metrics.across_seeds(metrics.measure(runs, **measures))
+    return metrics.across_seeds(metrics.measure(runs, **measures), ratios=True)
 
 
 def largest_queue(result: Any) -> metrics.Statistic:

@@ -98,7 +98,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
     # The ideal FCT of a path over the slow spine is longer.
     healthy = max(bound_s(run.result) for run in runs if run.labels["case"] == HEALTHY)
     return metrics.across_seeds(
-        metrics.measure(runs, over_bound=partial(over_bound, bound=healthy))
+        metrics.measure(runs, over_bound=partial(over_bound, bound=healthy)), ratios=True
     )
 
 

@@ -107,7 +107,7 @@ def network(leaves: int, algorithm: Any, placement: str, size_kb: int) -> dict[s
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    return metrics.across_seeds(metrics.measure(runs, over_bound=jobs.over_bound()))
+    return metrics.across_seeds(metrics.measure(runs, over_bound=jobs.over_bound()), ratios=True)
 
 
 @figure.draw

@@ -196,7 +196,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
         TAIL: metrics.slowdown("p99", SMALL, few=True),
     }
     parts = accounts.by_size(runs, [metrics.ALL], excess=True, slowdowns=True).drop("size")
-    summary = metrics.across_seeds(metrics.measure(runs, **slowdowns))
+    summary = metrics.across_seeds(metrics.measure(runs, **slowdowns), ratios=True)
     return pl.concat([summary, parts], how="diagonal")
 
 
