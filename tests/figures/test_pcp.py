@@ -65,6 +65,15 @@ def test_the_sweep_ranks_feasible_settings_by_slowdown() -> None:
     assert judged["slower"].to_list() == pytest.approx([1.7, 1.8, 1.5, 1.6, 2.1])
 
 
+def test_criteria_of_the_sweep_are_claims_of_our_own() -> None:
+    figure = module("e1_load").figure
+    own = [claim.statement for claim in figure.claims if claim.kind == "own"]
+    assert own[:2] == [
+        "mean completion time: that of PCP is at most that of TCP, at every load",
+        "PCP loses almost nothing (0.1 % of its packets) at every load",
+    ]
+
+
 def test_the_candidates_of_a_sweep_are_distinct() -> None:
     sweep = module("sweep")
     assert [len(change) for change in sweep.candidates("one")][:3] == [0, 1, 1]

@@ -90,9 +90,11 @@ def judge_at_most(table: pl.DataFrame, metric: str, scheme: str, baseline: str) 
 
 for metric in (MEAN, DEVIATION):
     for scheme, baseline in ((PCP, TCP), (ROUTER, PCP)):
-        figure.claim(f"{metric}: that of {scheme} is at most that of {baseline}, at every load")(
-            partial(judge_at_most, metric=metric, scheme=scheme, baseline=baseline)
-        )
+        # The sweep of PCP's parameters required a mean of at most TCP's.
+        figure.claim(
+            f"{metric}: that of {scheme} is at most that of {baseline}, at every load",
+            stated=(metric, scheme) != (MEAN, PCP),
+        )(partial(judge_at_most, metric=metric, scheme=scheme, baseline=baseline))
 
 
 def judge_losses(table: pl.DataFrame, scheme: str, up_to: float) -> Verdict:
@@ -102,9 +104,11 @@ def judge_losses(table: pl.DataFrame, scheme: str, up_to: float) -> Verdict:
 
 
 for scheme in (ROUTER, PCP):
-    figure.claim(f"{scheme} loses almost nothing (0.1 % of its packets) at every load")(
-        partial(judge_losses, scheme=scheme, up_to=1)
-    )
+    # The sweep of PCP's parameters limited its losses.
+    figure.claim(
+        f"{scheme} loses almost nothing (0.1 % of its packets) at every load",
+        stated=scheme != PCP,
+    )(partial(judge_losses, scheme=scheme, up_to=1))
 
 
 def judge_distance(table: pl.DataFrame, below: str) -> Verdict:

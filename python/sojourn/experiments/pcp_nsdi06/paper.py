@@ -34,8 +34,9 @@ paper = Paper(
         "of its runs are unknown; here all schemes have the same warm-up and length.",
         "The parameters of PCP that the paper does not give, above all the size of probes and the "
         "response to queues, were chosen by a sweep with criteria of its own (`python -m "
-        "sojourn.experiments.pcp_nsdi06.sweep`). Two of them are claims of E1, which that figure "
-        "therefore does not test: a mean of at most TCP's, and few losses up to 0.75.",
+        "sojourn.experiments.pcp_nsdi06.sweep`). Two of them are statements of the paper that E1 "
+        "therefore does not test, a mean of at most TCP's and few losses up to 0.75: they count as "
+        "claims of our own.",
         "The paper calls the acceptance of probes probabilistic; its description was not available "
         "to us. Here the slope of delays plus its standard error must be below a bound; a draw "
         "from their distribution (`probes.acceptance` gaussian) loses more at the same mean.",
