@@ -61,3 +61,9 @@ def test_flows_whose_bursts_alternate_have_converged() -> None:
     smooth = convergence.averaged(alternating, ["flow"])
     shares = smooth.with_columns(share=pl.col("value") / 2e9)
     assert convergence.convergence(shares) == {"value": pytest.approx(5), "at_least": False}
+
+
+def test_the_reference_of_the_long_flow_is_half_of_the_payload_of_a_link() -> None:
+    # Credits of 84 B leave 1538 of 1622 B to packets, 1460 B of these to payload.
+    share_bps = module("l3_parking_lot").MAX_MIN_BPS
+    assert share_bps == pytest.approx(10e9 * 1460 / 1622 / 2)
