@@ -87,6 +87,15 @@ def test_claims_of_the_source_are_not_judged_on_almost_idle_networks(name: str) 
     assert scales == {("paper",)}
 
 
+def test_claims_that_a_full_link_decides_are_checks() -> None:
+    kinds = {
+        claim.kind
+        for claim in discovery.discover(paths.EXPERIMENTS)["f11"].claims
+        if claim.statement.startswith("255-to-1") and "least throughput" in claim.statement
+    }
+    assert kinds == {"check"}
+
+
 def test_every_figure_has_the_seeds_of_its_scale_or_a_reason_for_one() -> None:
     figure = discovery.discover(EXPERIMENTS)["t1"]
 

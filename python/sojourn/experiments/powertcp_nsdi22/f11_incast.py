@@ -230,7 +230,9 @@ for fan_in in (10, 255):
         f"{fan_in}-to-1: the queue falls to a tenth of its peak first under PowerTCP, then HPCC, "
         "then DCQCN"
     )(partial(ordered, fan_in=fan_in))
-    figure.claim(
+    # 255 flows keep the link full under any scheme: a ratio of 1 by construction.
+    is_full = fan_in == 255
+    (figure.check if is_full else figure.claim)(
         f"{fan_in}-to-1: in the 50 RTTs after that, PowerTCP's least throughput in an RTT is at "
         "least HPCC's, and 85 % of the link"
     )(partial(keeps_throughput, fan_in=fan_in))
@@ -242,8 +244,7 @@ for fan_in in (10, 255):
         "then DCQCN's",
         stated=False,
     )(partial(ordered, fan_in=fan_in, power=PAPER_FORM))
-    figure.claim(
+    (figure.check if is_full else partial(figure.claim, stated=False))(
         f"{fan_in}-to-1: in the paper's form the least throughput is at least HPCC's, and 85 % of "
-        "the link",
-        stated=False,
+        "the link"
     )(partial(keeps_throughput, fan_in=fan_in, power=PAPER_FORM))
