@@ -356,7 +356,10 @@ def test_the_list_of_figures_has_every_claim() -> None:
     assert "| flows are slower at a higher load | not judged |  |" in page
     assert "| flows are never slow | not held | it is 2 |" in page
     assert "Verdicts at" not in page
-    assert "`quick` scale" in experiments_page(figures, {"t1": FigureRecord("quick", claims)})
+    assert " 0 claims of the sources are those of figures recorded at `quick`" in page
+    quick = experiments_page(figures, {"t1": FigureRecord("quick", claims)})
+    assert "Verdicts at `quick` scale" in quick
+    assert " 2 claims of the sources are those of figures recorded at `quick`" in quick
 
 
 def test_claims_of_sources_own_claims_and_checks_are_counted_separately() -> None:

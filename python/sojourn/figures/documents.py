@@ -162,6 +162,8 @@ def experiments_page(figures: Mapping[str, Figure], records: Mapping[str, Figure
         " give the reason.",
         "",
         f"Verdicts on {recorded.tally_sentence(_all_claims(figures.values(), records))}."
+        f" {_stated_at_quick(figures.values(), records)} claims of the sources are those of figures"
+        " recorded at `quick` scale."
         " A claim whose statement has changed since the last record counts as not judged, without"
         " numbers.",
     ]
@@ -190,6 +192,16 @@ def _all_claims(
 ) -> Iterator[ClaimResult]:
     for figure in figures:
         yield from _claim_results(figure, records.get(figure.id, FigureRecord("paper", [])))
+
+
+def _stated_at_quick(figures: Iterable[Figure], records: Mapping[str, FigureRecord]) -> int:
+    """Return the number of claims of the sources whose figures are recorded at `quick`."""
+    return sum(
+        claim.kind == "stated"
+        for figure in figures
+        if figure.id in records and records[figure.id].scale == "quick"
+        for claim in figure.claims
+    )
 
 
 def _claim_results(figure: Figure, record: FigureRecord) -> list[ClaimResult]:
