@@ -485,7 +485,7 @@ def test_lower_bounds_of_single_values_are_hollow() -> None:
 
 def test_the_axis_of_collectives_contains_their_intervals() -> None:
     figure = discovery.discover(paths.EXPERIMENTS)["g5"]
-    labels = {"scheme": "DCTCP", "collective": "all-reduce", "placement": "packed"}
+    labels: dict[str, Any] = {"scheme": "DCTCP", "collective": "all-reduce", "placement": "packed"}
     rows = [
         labels | {"collective": name, "message_kb": size, "value": 2.0, "low": 1.0, "high": 4.0}
         for name in ("all-reduce", "all-to-all")
