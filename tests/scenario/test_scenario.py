@@ -118,6 +118,11 @@ def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
     assert dropped(base, kinds | {"window.initial": [2]})[0].endswith("for cubic: window.max")
     given = {"kind": "cubic", "window": {"initial": 2}}
     assert dropped(base, {"transport": [given]})[0].endswith("for cubic: window.max")
+    # A file is a value, not a kind with parameters.
+    file = {"name": "b.trace", "text": "1"}
+    base = SCENARIO | {"topology": {"kind": "link", "rate_trace": file}}
+    assert dropped(base, {"topology.rate_trace": ["a.trace", "c.trace"]}) == []
+    assert dropped(base, {"topology": ["star"]})[0].endswith("for star: rate_trace")
 
 
 def test_none_is_replaced_by_a_table() -> None:

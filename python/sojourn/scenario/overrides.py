@@ -18,6 +18,7 @@ from sojourn.scenario.reading import (
     Scenario,
     ScenarioLike,
     as_scenario,
+    is_file,
     kind_of,
     shortened,
 )
@@ -294,7 +295,7 @@ def dropped_parameters(
     for name, varied in variations.items():
         path = paths[name].removesuffix(".kind")
         component = controller_files.as_written(fields.value_at(scenario, path))
-        if not isinstance(component, Mapping):
+        if not isinstance(component, Mapping) or is_file(component):
             continue
         # Parameters without a kind are of the default one.
         own = component.get("kind", "the default kind")
@@ -321,7 +322,7 @@ def dropped_parameters(
 def _paths(table: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the parameters in a table and in its tables."""
     for name, value in table.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and not is_file(value):
             yield from (f"{name}.{path}" for path in _paths(value))
         else:
             yield name

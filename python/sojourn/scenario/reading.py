@@ -134,6 +134,11 @@ def named_file(field: str, value: Any) -> str | None:
     return value if is_file else None
 
 
+def is_file(value: Any) -> bool:
+    """Return true for a file that `with_files` has read."""
+    return isinstance(value, Mapping) and value.keys() == {"name", "text"}
+
+
 def files_of(value: Any, directory: Path) -> Iterator[Path]:
     """Yield the files whose texts a scenario contains, as `with_files` reads them."""
     if isinstance(value, Mapping) and value.keys() >= {"name", "text"}:

@@ -4,6 +4,8 @@ from typing import Any
 
 import tomlkit
 
+from sojourn.scenario.reading import is_file
+
 
 def as_toml(scenario: dict[str, Any]) -> str:
     """Return the text of a scenario file with this scenario."""
@@ -37,16 +39,16 @@ def _item(value: Any) -> Any:
 
 def with_names(value: Any) -> Any:
     """Return a part of a scenario with the names of files in place of their texts."""
+    if is_file(value):
+        return value["name"]
     if isinstance(value, dict):
-        if value.keys() == {"name", "text"}:
-            return value["name"]
         return {key: with_names(inner) for key, inner in value.items()}
     return [with_names(inner) for inner in value] if isinstance(value, list) else value
 
 
 def texts(value: Any) -> dict[str, str]:
     """Return the texts of the files of a part of a scenario by their names."""
-    if isinstance(value, dict) and value.keys() == {"name", "text"}:
+    if is_file(value):
         return {value["name"]: value["text"]}
     inner = value.values() if isinstance(value, dict) else value
     found: dict[str, str] = {}
