@@ -413,6 +413,7 @@ CALLS = {
         ({**SCENARIO, "transport": "dctpc"}, "learner", {}, "did you mean `dctcp`?"),
         ({**SCENARIO, "transport": "rcp"}, "learner", {}, "transport"),
         ({**SCENARIO, "model": "srpt"}, "learner", {}, "model: expected packet, not"),
+        ({**SCENARIO, "fidelity": "auto"}, "learner", {}, "fidelity: must be packets, not auto"),
         (SCENARIO, "learner", {"timesteps": 3}, "timesteps: unknown option (allowed: action,"),
     ],
 )
@@ -423,6 +424,13 @@ def test_an_invalid_option_gives_a_one_line_error(
         Environment(scenario, agent, **options)
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_complete_scenario_with_its_fidelity_is_accepted() -> None:
+    complete = sojourn.check({**SCENARIO, "fidelity": "packets"})
+    for environment in (Environment(complete, "learner"), ParallelEnvironment(complete)):
+        environment.reset(seed=1)
+        environment.close()
 
 
 def test_calls_can_share_the_network_with_an_agent_but_cannot_be_agents() -> None:

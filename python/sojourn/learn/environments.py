@@ -19,6 +19,7 @@ from sojourn.learn.task import (
     Task,
     task_of,
 )
+from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import check, trace
 from sojourn.scenario.reading import with_files
 
@@ -38,6 +39,9 @@ class _Session:
     def __init__(self, scenario: Mapping[str, Any], task: Task) -> None:
         # All agents step at the same simulated time, which the engine with windows cannot do.
         self._scenario = {**with_files(scenario), "engine": "events"}
+        kind = fidelity.read(self._scenario.pop(fidelity.FIELD, fidelity.PACKETS)).kind
+        if kind != fidelity.PACKETS:
+            raise ScenarioError(f"{fidelity.FIELD}: must be {fidelity.PACKETS}, not {kind}")
         self.task = task
         self.classes: Sequence[str] = ()
         self.episode: Episode | None = None
