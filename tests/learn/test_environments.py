@@ -208,6 +208,25 @@ def test_a_rate_is_a_share_of_the_line_rate() -> None:
     environment.close()
 
 
+@pytest.mark.parametrize("factor", [None, 2.0])
+def test_a_rate_may_be_below_a_packet_per_rtt(factor: float | None) -> None:
+    link = {"kind": "link", "rate": "1 Gbps", "delay": "1 us"}
+    flows = [{**LEARNER, "size": "none", "target": 1}]
+    scenario = {**ENDLESS, "topology": link, "workload": {"kind": "flows", "flows": flows}}
+    environment = Environment(scenario, action="rate", factor=factor, interval=5.0)
+    environment.reset(seed=1)
+    actions = [0.1, 0.0, 1.0] if factor is None else [-1.0, -1.0, 1.0]
+    low, least, high = (
+        [environment.step(number(action))[4]["interval"] for _ in range(12)] for action in actions
+    )
+    assert least[-1].allowed_packets == pytest.approx(1e-3 * least[-1].pipe_packets)
+    if factor is None:
+        assert np.mean([each.utilisation for each in low]) == pytest.approx(0.1, abs=0.06)
+        # A higher rate takes effect at once.
+        assert np.mean([each.utilisation for each in high]) > 0.9
+    environment.close()
+
+
 def test_a_long_lived_flow_is_truncated_at_the_time_limit() -> None:
     environment = Environment(ENDLESS)
     environment.reset(seed=1)

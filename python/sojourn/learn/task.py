@@ -25,7 +25,10 @@ Array = NDArray[np.float32]
 Info = dict[str, Any]
 
 MIN_PACKETS, MAX_PACKETS = 1.0, 10_000.0
-"""Limits of the window in packets; a rate is also at most the line rate."""
+"""Limits of the window in packets."""
+
+MIN_RATE = 1e-3
+"""Least rate as a share of the line rate, where this is less than a packet per base RTT."""
 
 
 def observed(interval: Interval) -> tuple[float, ...]:
@@ -74,10 +77,12 @@ class Options(TypedDict, total=False):
 
     action: Literal["window", "rate"]
     """Quantity that actions set: a window (the default), or a pacing rate. An action is a number,
-    alone or in an array; a number outside of the action space is clipped."""
+    alone or in an array. A rate is clipped to at most the line rate, and at least the smaller of
+    1/1000 of it and a packet per base RTT."""
     factor: float | None
-    """Factor of an action of 1, and divisor of an action of -1; 2 by default. With `None`, an
-    action is the window in packets, or the rate as a share of the line rate."""
+    """Factor of an action of 1, and divisor of an action of -1, and other numbers are clipped; 2 by
+    default. With `None`, an action is the window in packets, or the rate as a share of the line
+    rate."""
     interval: float
     """Duration of a step in base RTTs of the agent that starts first; 1 by default."""
     observe: Callable[[Interval], Sequence[float]]
@@ -156,6 +161,12 @@ class Task:
             raise ScenarioError(f"reward: must return a finite number, not {result!r}")
         return reward
 
+    def limits(self, pipe_packets: float) -> tuple[float, float]:
+        """Return the least and the largest window or rate in packets (per base RTT)."""
+        if self.is_paced:
+            return min(MIN_PACKETS, MIN_RATE * pipe_packets), pipe_packets
+        return MIN_PACKETS, MAX_PACKETS
+
     def transport(self) -> dict[str, Any]:
         """Return the transport of agents' flows."""
         text = files.read_text(AGENT, files.MAX_SETTINGS_BYTES)
@@ -229,10 +240,10 @@ class Learner:
             found = " ".join(str(action).split())[:60]
             message = f"action: must be a number from {task.low} to {task.high}, not {found}"
             raise ScenarioError(message)
-        number = min(max(number, task.low), task.high)
+        least, most = task.limits(pipe)
         if task.factor is not None:
-            packets = self._last.allowed_packets * task.factor**number
+            number = min(max(number, task.low), task.high)
+            packets = min(self._last.allowed_packets, most) * task.factor**number
         else:
             packets = number * pipe if task.is_paced else number
-        upper = pipe if task.is_paced else MAX_PACKETS
-        self.agent.set_allowance(max(min(packets, upper), min(MIN_PACKETS, upper)))
+        self.agent.set_allowance(min(max(packets, least), most))
