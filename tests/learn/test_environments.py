@@ -227,6 +227,19 @@ def test_a_rate_may_be_below_a_packet_per_rtt(factor: float | None) -> None:
     environment.close()
 
 
+@pytest.mark.parametrize(("factor", "action"), [(None, 1e9), (1e6, 1.0)])
+def test_the_limit_of_the_window_grows_with_the_pipe(factor: float | None, action: float) -> None:
+    flows = [{**LEARNER, "target": 1}]
+    for rate, expected in (("1 Gbps", 10_000.0), ("100 Gbps", None)):
+        link = {"kind": "link", "rate": rate, "delay": "1 ms"}
+        scenario = {**ENDLESS, "topology": link, "workload": {"kind": "flows", "flows": flows}}
+        environment = Environment(scenario, factor=factor)
+        environment.reset(seed=1)
+        interval = environment.step(number(action))[4]["interval"]
+        assert interval.allowed_packets == (expected or 10 * interval.pipe_packets)
+        environment.close()
+
+
 def test_a_long_lived_flow_is_truncated_at_the_time_limit() -> None:
     environment = Environment(ENDLESS)
     environment.reset(seed=1)

@@ -25,7 +25,10 @@ Array = NDArray[np.float32]
 Info = dict[str, Any]
 
 MIN_PACKETS, MAX_PACKETS = 1.0, 10_000.0
-"""Limits of the window in packets."""
+"""Limits of the window in packets; the upper one is that of short paths."""
+
+MAX_PIPES = 10.0
+"""Limit of the window in bandwidth-delay products on long paths."""
 
 MIN_RATE = 1e-3
 """Least rate as a share of the line rate, where this is less than a packet per base RTT."""
@@ -78,11 +81,13 @@ class Options(TypedDict, total=False):
     action: Literal["window", "rate"]
     """Quantity that actions set: a window (the default), or a pacing rate. An action is a number,
     alone or in an array. A rate is clipped to at most the line rate, and at least the smaller of
-    1/1000 of it and a packet per base RTT."""
+    1/1000 of it and a packet per base RTT; a window to at least a packet, and at most 10,000
+    packets or 10 bandwidth-delay products, whichever is larger."""
     factor: float | None
     """Factor of an action of 1, and divisor of an action of -1, and other numbers are clipped; 2 by
     default. With `None`, an action is the window in packets, or the rate as a share of the line
-    rate."""
+    rate. The action space of windows ends at 10,000 packets, as it precedes the flow's path; larger
+    actions are valid up to the limit of the window."""
     interval: float
     """Duration of a step in base RTTs of the agent that starts first; 1 by default."""
     observe: Callable[[Interval], Sequence[float]]
@@ -165,7 +170,7 @@ class Task:
         """Return the least and the largest window or rate in packets (per base RTT)."""
         if self.is_paced:
             return min(MIN_PACKETS, MIN_RATE * pipe_packets), pipe_packets
-        return MIN_PACKETS, MAX_PACKETS
+        return MIN_PACKETS, max(MAX_PACKETS, MAX_PIPES * pipe_packets)
 
     def transport(self) -> dict[str, Any]:
         """Return the transport of agents' flows."""
