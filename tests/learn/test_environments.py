@@ -414,6 +414,14 @@ def test_vectorised_environments_have_consecutive_seeds(processes: bool) -> None
     environment.close()
 
 
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, "at least 1, not 0"), (1.5, "a whole number, not 1.5")]
+)
+def test_the_number_of_vectorised_environments_is_checked(count: Any, expected: str) -> None:
+    with pytest.raises(ScenarioError, match=f"^count: must be {expected}$"):
+        make_vectorised(SCENARIO, count, "learner")
+
+
 CALLS = {
     "kind": "rpc",
     "request": {"kind": "fixed", "size": "1 KB"},
@@ -435,7 +443,8 @@ CALLS = {
         (SCENARIO, "learner", {"history": 2.5}, "history: must be a whole number, not 2.5"),
         (SCENARIO, "learner", {"interval": "1 ms"}, "must be 0.01 or more base RTTs, not '1 ms'"),
         (SCENARIO, "learner", {"factor": "2"}, "factor: must be a number above 1, or None, not '2"),
-        (SCENARIO, "learner", {"largest": True}, "largest: must be a number above 0, not True"),
+        (SCENARIO, "learner", {"largest": True}, "largest: must be a number above 0, up to"),
+        (SCENARIO, "learner", {"largest": 1e300}, "up to 1e+38, or infinite, not 1e+300"),
         (SCENARIO, "learner", {"observe": 3}, "observe: must be a function of an interval, not 3"),
         (SCENARIO, "learner", {"reward": 1}, "reward: must be a function of an interval, not 1"),
         (SCENARIO, "learner", {"observe": lambda _: "abc"}, "observe: must return numbers, not 'a"),
@@ -513,7 +522,7 @@ def test_observations_and_rewards_may_be_scalars_and_must_be_numbers() -> None:
     for name, result, expected in (
         ("reward", math.nan, "reward: must return a finite number, not nan"),
         ("reward", "high", "reward: must return a finite number, not 'high'"),
-        ("observe", [math.nan], "observe: must return 1 numbers, not "),
+        ("observe", [math.nan], r"observe: must return numbers without NaN, not \[nan\]"),
     ):
         functions: dict[str, Any] = {name: lambda _, result=result: result}
         environment = Environment(SCENARIO, "learner", **functions)

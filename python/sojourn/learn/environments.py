@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sojourn._core import ScenarioError
+from sojourn.base.errors import check_whole
 from sojourn.base.messages import install_command
 from sojourn.learn.episode import TOO_MANY_AGENTS, Episode
 from sojourn.learn.task import (
@@ -286,8 +287,10 @@ def make_vectorised(
 
     With `processes`, each environment has a process, and a script must call this function under
     `if __name__ == "__main__":`. `reset(seed=…)` gives consecutive seeds to the environments.
-    Raises `ScenarioError` if `count` is less than 1, or for the errors of `Environment`.
+    Raises `ScenarioError` if `count` is not a whole number from 1, or for the errors of
+    `Environment`.
     """
+    check_whole("count", count)
     if count < 1:
         raise ScenarioError(f"count: must be at least 1, not {count}")
     factories = [functools.partial(Environment, scenario, agent, **options)] * count

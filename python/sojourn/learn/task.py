@@ -24,6 +24,9 @@ AGENT = Path(__file__).with_name("agent_controller.py")
 Array = NDArray[np.float32]
 Info = dict[str, Any]
 
+MAX_OBSERVED = 1e38
+"""Largest limit of observed numbers, which observations contain as 32-bit floats."""
+
 MIN_PACKETS, MAX_PACKETS = 1.0, 10_000.0
 """Limits of the window in packets; the upper one is that of short paths."""
 
@@ -97,7 +100,8 @@ class Options(TypedDict, total=False):
     history: int
     """Number of intervals in an observation, the latest at its end; 10 by default."""
     largest: float
-    """Limit of the absolute values of observed numbers; 10 by default."""
+    """Limit of the absolute values of observed numbers; 10 by default. It is
+    at most 1e38, or infinite."""
     mechanism: Mapping[str, Any]
     """Further fields of the transport of kind `python`, such as `ecn`."""
 
@@ -131,8 +135,12 @@ class Task:
             raise ScenarioError(f"factor: must be a number above 1, or None, not {self.factor!r}")
         if not (_is_number(self.interval) and 0.01 <= self.interval < math.inf):
             raise ScenarioError(f"interval: must be 0.01 or more base RTTs, not {self.interval!r}")
-        if not (_is_number(self.largest) and self.largest > 0.0):
-            raise ScenarioError(f"largest: must be a number above 0, not {self.largest!r}")
+        is_small = _is_number(self.largest) and 0.0 < self.largest <= MAX_OBSERVED
+        if not (is_small or self.largest == math.inf):
+            raise ScenarioError(
+                f"largest: must be a number above 0, up to {MAX_OBSERVED:g}, or infinite, "
+                f"not {self.largest!r}"
+            )
         check_whole("history", self.history)
         if self.history < 1:
             raise ScenarioError(f"history: must be 1 or more intervals, not {self.history}")
@@ -222,8 +230,10 @@ class Learner:
         self._last = interval = self.agent.close(now_s)
         low, high = -task.largest, task.largest
         numbers = task.observed(interval)
-        if len(numbers) != task.width or any(map(math.isnan, numbers)):
+        if len(numbers) != task.width:
             raise ScenarioError(f"observe: must return {task.width} numbers, not {numbers}")
+        if any(map(math.isnan, numbers)):
+            raise ScenarioError(f"observe: must return numbers without NaN, not {numbers}")
         if min(numbers) < low or max(numbers) > high:
             numbers = [min(max(number, low), high) for number in numbers]
         # For a hundred numbers, `array` is faster than numpy.
