@@ -1,6 +1,8 @@
 """Answers from folded networks."""
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -247,6 +249,22 @@ def test_schemes_are_paired_over_the_same_samples() -> None:
     table = ratios(runs, by="transport")
     assert table["same_flows"].all()
     assert table["pairs"].max() == 2000
+
+
+def test_infinite_sizes_and_errors_are_null_in_the_summary(tmp_path: Path) -> None:
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE | {"precision": "20%"}})
+    row = {"above": 1e6, "up_to": math.inf, "mean": math.inf, "p99": 0.1}
+    fidelity = answer.summary["fidelity"]
+    fidelity |= {"self_check": [row], "half": {"kept": 64, "errors": [row]}}
+    fidelity["precision"] |= {"up_to": math.inf, "reached": math.inf}
+    assert fidelity["p99"]["fct_s"][-1]["up_to"] == math.inf
+    answer.write(tmp_path)
+    text = (tmp_path / "summary.json").read_text(encoding="utf-8")
+    json.loads(text, parse_constant=pytest.fail)
+    stored = Result.read(tmp_path).summary["fidelity"]
+    assert {name: stored[name] for name in ("self_check", "half", "precision", "p99")} == {
+        name: fidelity[name] for name in ("self_check", "half", "precision", "p99")
+    }
 
 
 def test_samples_come_from_the_cache(tmp_path: Any) -> None:

@@ -4,6 +4,8 @@ import functools
 import hashlib
 import html
 import importlib
+import itertools
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -224,7 +226,7 @@ class Result:
             names = [*self._write_tables(directory), SUMMARY]
             # `json.dumps` takes longer to indent a summary than a short run.
             summary = {k: v for k, v in self.summary.items() if not isinstance(v, LinkRows)}
-            text = to_json(summary, indent=2, inf_nan_mode="constants")
+            text = to_json(summary, indent=2, inf_nan_mode="null")
             (directory / SUMMARY).write_bytes(text + b"\n")
             sums = [f"{_sha256(directory / name)}  {name}\n" for name in names]
             (directory / SUMS).write_text("".join(sums), encoding="utf-8")
@@ -290,6 +292,7 @@ class _StoredResult(Result):
             raise FileError(f"{self._directory / SUMS}: lacks {FLOWS} or {SUMMARY}")
         self._verify(SUMMARY)
         self.summary = read_json(self._directory / SUMMARY, dict[str, Any])
+        _restore_infinity(self.summary.get("fidelity", {}))
         if LINKS in self._sums:
             self.summary["links"] = LinkRows(functools.partial(self._table, LINKS))
         for name in self._to_verify:
@@ -500,6 +503,16 @@ def _names(indices: Any, names: Any) -> pl.Series:
     indices = pl.Series(np.asarray(indices, dtype=np.uint32))
     indices = indices.set(indices >= len(names), None)
     return pl.Series(names, dtype=pl.String).gather(indices)
+
+
+def _restore_infinity(fidelity: dict[str, Any]) -> None:
+    """Replace the null of infinite sizes and errors, which JSON lacks, in the entry `fidelity`."""
+    errors = [*fidelity.get("self_check", ()), *fidelity.get("half", {}).get("errors", ())]
+    p99s = itertools.chain.from_iterable(fidelity.get("p99", {}).values())
+    names_of = ((errors, ("up_to", "mean", "p99")), (p99s, ("up_to",)))
+    for rows, names in (*names_of, ([fidelity.get("precision", {})], ("up_to", "reached"))):
+        for row in rows:
+            row |= {name: math.inf for name in names if name in row and row[name] is None}
 
 
 def _empty_table(name: str) -> pl.DataFrame:
