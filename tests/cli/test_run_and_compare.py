@@ -372,6 +372,26 @@ def test_unusual_parameters_give_a_warning(
         assert printed.count("warning: router: alpha = 1, beta = 0.9 is outside the region") == 1
 
 
+def test_counts_that_include_the_warm_up_are_named(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+        time_limit = "20 ms"
+        topology = { kind = "link", rate = "1 Gbps", delay = "1 ms" }
+        transport = "dctcp"
+        workload = { kind = "long_lived" }
+        """
+    (directory / "all.toml").write_text(text)
+    (directory / "part.toml").write_text(f'warm_up = "10 ms"\n{text}')
+    for command in (["run"], ["compare", "--vary", "transport=dctcp,tcp"]):
+        for name, is_noted in (("all.toml", False), ("part.toml", True)):
+            assert cli.invoke([*command, name, "--out", "out"]) == 0
+            printed = " ".join(capsys.readouterr().out.split())
+            of_run = "timeouts (warm-up included)" in printed
+            of_compare = "warm-up included: drops," in printed and "queue max" in printed
+            assert (of_run if command == ["run"] else of_compare) == is_noted
+
+
 def test_a_warm_up_after_the_last_start_gives_one_warning(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,12 +36,14 @@ LOAD = {"realised load": metrics.realised_load()}
 PERCENTILES = ("p50", "p99")
 """Percentiles of FCTs by default; of slowdowns, the last."""
 
+QUEUE_MAX = "queue max"
+
 COUNTERS = {
     **{name: metrics.count(name) for name in metrics.COUNTS},
     "utilisation": metrics.of_busiest_link("utilisation"),
-    "queue max": metrics.largest_queue(),
+    QUEUE_MAX: metrics.largest_queue(),
 }
-"""Metrics of a complete run: counts, utilisation of the busiest link, largest switch queue."""
+"""Counts and the largest switch queue of a complete run, utilisation of the busiest link."""
 
 
 def run_all(

@@ -240,6 +240,7 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
         *_seed_notes(runs, by),
         _statistic(table, median) + _self_check_note(table, runs) + (slowdown if has_fcts else ""),
         *([f"realised load: {load}"] if (load := _common_load(table)) else []),
+        *_warm_up_note(table, runs),
         *([LONG_LIVED_NOTE] if has_long_lived else []),
         *([JOBS_BOUND] if durations.DURATION in table["metric"] else []),
         *([LATENCY_NOTE] if durations.CALLS in table["metric"] else []),
@@ -249,6 +250,14 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
         *_few_flows_note(table),
         *_no_interval_note(table, median),
     ]
+
+
+def _warm_up_note(table: pl.DataFrame, runs: Sequence[Run]) -> list[str]:
+    """Return a note on counters that include the warm-up, if there are any."""
+    columns = {name for counters in counter_tables(table) for name in counters.columns}
+    names = [name for name in (*metrics.COUNTS, comparison.QUEUE_MAX) if name in columns]
+    has_warm_up = any(metrics.warm_up_s(run.result) for run in runs)
+    return [f"warm-up included: {', '.join(names)}"] if names and has_warm_up else []
 
 
 def _seed_notes(runs: Sequence[Run], by: str) -> list[str]:

@@ -378,6 +378,8 @@ def _counts(result: Result) -> Text:
     tally = ", ".join(
         f"{format_count(counts[name])} {name.replace('_', ' ')}" for name in names if name in counts
     )
+    if tally and metrics.warm_up_s(result):
+        tally += " (warm-up included)"
     kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
     took = result.summary[f"{kind}_seconds"]
     speed = f"{result.summary['simulated_s']:.6g} s simulated in {took:.2f} s"

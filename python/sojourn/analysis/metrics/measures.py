@@ -181,7 +181,10 @@ def _source(link: Mapping[str, Any]) -> str:
 
 
 def count(name: str) -> Metric:
-    """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none."""
+    """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none.
+
+    The counts include the warm-up.
+    """
     key = name.replace(" ", "_")
     return lambda result: Statistic(float(result.summary["counts"].get(key, math.nan)))
 
