@@ -363,9 +363,14 @@ def test_explain_writes_tables_and_a_picture(
     assert "last packet" in printed
     assert "written to results/explain/one: chain.csv, chain.svg, chain.png" in printed
     several = ["explain", "one.toml", "--flow", "3", "--vary", "transport=dctcp,tcp"]
-    assert cli.invoke([*several, "--seeds", "2", "--out", "each"]) == 0
+    assert cli.invoke([*several, "--out", "each"]) == 0
     chains = pl.read_csv(Path("each") / "chain.csv")
     assert set(chains["chain"]) == {"dctcp: flow 3", "tcp: flow 3"}
+    assert cli.invoke([*several, "--seeds", "2"]) == 2
+    assert "--seeds: must be 1 with --flow, not 2" in capsys.readouterr().err
+    Path("seven.toml").write_text("seed = 7\n" + Path("one.toml").read_text())
+    assert cli.invoke(["explain", "seven.toml", "--flow", "3"]) == 0
+    assert "flow 3, seed 7: FCT" in capsys.readouterr().out
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
     assert "--flow 999: the run has flows 0 to" in capsys.readouterr().err
 

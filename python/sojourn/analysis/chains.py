@@ -45,7 +45,7 @@ class Chain:
     """The causal chain of a flow in one run."""
 
     title: str
-    """The flow, preceded by the scheme if there are several."""
+    """The flow, preceded by the scheme if there are several, with the seed if it is not 1."""
     pieces: pl.DataFrame
     """The intervals, as the function `pieces` returns them."""
     ideal_s: float
@@ -68,6 +68,8 @@ def of_runs(runs: Sequence[Run], flow: int) -> list[Chain]:
     for run in runs:
         scheme = ", ".join(str(value) for name, value in run.labels.items() if name != "seed")
         title = f"{scheme}: flow {flow}" if scheme else f"flow {flow}"
+        if (seed := run.labels.get("seed", 1)) != 1:
+            title += f", seed {seed}"
         if title not in chains:
             intervals = pieces(run.result, flow)
             ideal_s = float(run.result.flows.filter(flow=flow)["ideal_fct_s"].item())

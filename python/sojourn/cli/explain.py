@@ -42,7 +42,7 @@ def explain(
     vary: Annotated[list[str] | None, VARY] = None,
     seeds: Seeds = 1,
     flow: Annotated[
-        int | None, typer.Option(min=0, help="Show the causal chain of this flow.")
+        int | None, typer.Option(min=0, help="Show this flow's causal chain (one seed).")
     ] = None,
     alone: Annotated[
         bool,
@@ -67,6 +67,8 @@ def explain(
     from sojourn.show import console
 
     with prefix_errors(path):
+        if flow is not None and seeds > 1:
+            raise ScenarioError(f"--seeds: must be 1 with --flow, not {seeds}")
         variations = overrides.parse_variations(vary or ())
         base = reading.read(path) | {"account": True}
         if flow is not None:
