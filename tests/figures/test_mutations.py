@@ -75,7 +75,7 @@ def frozen(result: Result) -> Result:
 def only_large_lose(result: Result) -> Result:
     """Set the lost packets of all but the largest twentieth of flows to 0."""
     large = pl.col("size_bytes") >= pl.col("size_bytes").quantile(0.95)
-    lost = pl.when(large).then("lost_packets").otherwise(0.0).alias("lost_packets")
+    lost = pl.when(large).then("lost_packets").otherwise(0).alias("lost_packets")
     return Result(result.flows.with_columns(lost), result.samples, result.summary)
 
 

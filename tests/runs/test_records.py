@@ -43,7 +43,7 @@ def test_packets_agree_with_flow_records(lossy: sojourn.Result) -> None:
     packets = lossy.packets
     by_flow = packets.group_by("flow").agg(
         retransmits=((pl.col("kind") == "data") & (pl.col("copy") > 1)).sum(),
-        lost_packets=pl.col("lost_ps").is_not_null().sum().cast(pl.Float64),
+        lost_packets=pl.col("lost_ps").is_not_null().sum(),
         rows=pl.len(),
     )
     columns = ["flow", "retransmits", "lost_packets"]

@@ -50,6 +50,10 @@ COLUMNS = {name: has_nulls for name, _, has_nulls in _core.flow_columns()}
 """Columns of `flows.parquet` in order, and true for those with nulls. The core declares them."""
 
 
+WHOLE = ("lost_packets", "reordered_packets", "reordering_extent", "step")
+"""Columns of `flows.parquet` with nulls whose values are whole numbers."""
+
+
 class Result:
     """Result of one run."""
 
@@ -458,7 +462,10 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
         values = flows.pop(name)
         if name in names:
             return _names(values, names[name]).alias(name)
-        return pl.Series(name, values).fill_nan(None) if COLUMNS[name] else pl.Series(name, values)
+        column = pl.Series(name, values)
+        if COLUMNS[name]:
+            column = column.fill_nan(None)
+        return column.cast(pl.UInt32) if name in WHOLE else column
 
     return pl.DataFrame([series(name) for name in COLUMNS if name in flows])
 
