@@ -87,10 +87,10 @@ class Options(TypedDict, total=False):
     1/1000 of it and a packet per base RTT; a window to at least a packet, and at most 10,000
     packets or 10 bandwidth-delay products, whichever is larger."""
     factor: float | None
-    """Factor of an action of 1, and divisor of an action of -1, and other numbers are clipped; 2 by
+    """Factor of an action of 1, and divisor of an action of -1; other numbers are clipped; 2 by
     default. With `None`, an action is the window in packets, or the rate as a share of the line
-    rate. The action space of windows ends at 10,000 packets, as it precedes the flow's path; larger
-    actions are valid up to the limit of the window."""
+    rate. The action space of windows ends at 10,000 packets, since the path is unknown when it is
+    made; larger actions are valid up to the limit of the window."""
     interval: float
     """Duration of a step in base RTTs of the agent that starts first; 1 by default."""
     observe: Callable[[Interval], Sequence[float]]
