@@ -97,7 +97,7 @@ def test_a_monitor_counts_like_a_controller(
 
         def forget(self) -> None:
             self.times, self.rtts = [], []
-            self.acked = self.marks = self.losses = self.timeouts = 0
+            self.acked = self.marks = self.losses = self.timeouts = self.timeout_bytes = 0
 
         def on_ack(self, ack: sojourn.Ack) -> None:
             self.times.append(ack.now_s)
@@ -109,13 +109,15 @@ def test_a_monitor_counts_like_a_controller(
 
         def on_loss(self, loss: sojourn.Loss) -> None:
             self.timeouts += loss.sign == "timeout"
+            self.timeout_bytes += loss.lost_bytes
 
         def on_timer(self, now_s: float) -> None:
             import pytest, statistics
             seen = self.monitor.close(now_s, 7.5)
             self.total += self.acked
             assert (seen.acks, seen.acked_bytes) == (len(self.rtts), self.acked)
-            assert (seen.marks, seen.losses) == (self.marks, self.losses)
+            losses = self.losses - (-self.timeout_bytes // self.path.payload_bytes)
+            assert (seen.marks, seen.losses) == (self.marks, losses)
             assert (seen.timeouts, seen.allowed_packets) == (self.timeouts, 7.5)
             assert (seen.end_s, seen.left_bytes) == (now_s, self.path.size_bytes - self.total)
             if self.rtts:
