@@ -195,9 +195,11 @@ impl Scenario {
         };
         let unmarked = |(id, port): (usize, &Port)| {
             let (id, counters) = (id as LinkId, &port.counters);
-            let drops_only = counters.dropped > 0 && counters.marked == 0;
             let at_switch = !graph.is_from_host(&graph.links[id as usize]);
-            let (threshold, name) = lowest(id).filter(|_| drops_only && at_switch)?;
+            if !at_switch || counters.dropped == 0 || counters.marked > 0 {
+                return None;
+            }
+            let (threshold, name) = lowest(id)?;
             let longest = Bytes(counters.queue_max);
             (longest <= threshold + packet).then(|| {
                 format!(

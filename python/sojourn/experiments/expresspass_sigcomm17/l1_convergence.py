@@ -153,11 +153,6 @@ def time(table: pl.DataFrame, scheme: str, gbps: int) -> float:
     return metrics.at(table, metric=TIME, scheme=scheme, gbps=gbps)
 
 
-def is_bound(table: pl.DataFrame, scheme: str, gbps: int) -> bool:
-    """Return true if the convergence time is a lower bound."""
-    return bool(metrics.at(table, "at_least", metric=TIME, scheme=scheme, gbps=gbps))
-
-
 def ratio(table: pl.DataFrame, gbps: int) -> float:
     """Return the convergence time of DCTCP over that of ExpressPass."""
     return time(table, DCTCP, gbps) / time(table, EXPRESSPASS, gbps)
@@ -165,7 +160,7 @@ def ratio(table: pl.DataFrame, gbps: int) -> float:
 
 def unless_bound(table: pl.DataFrame, verdict: Verdict, scheme: str, gbps: int) -> Verdict:
     """Return a verdict, not judged if the time of the scheme is a lower bound."""
-    if is_bound(table, scheme, gbps):
+    if metrics.at(table, "at_least", metric=TIME, scheme=scheme, gbps=gbps):
         return not_judged(f"{scheme} at {gbps} Gb/s has not converged by the end of the run")
     return verdict
 

@@ -87,7 +87,7 @@ FABRICS: dict[str, dict[str, Any]] = {
         "cores": 16,
     },
 }
-"""16, 80 and 320 hosts; without oversubscription but at `smoke`, whose core has half the rate."""
+"""16, 80 and 320 hosts, without oversubscription except at `smoke`: its core has half the rate."""
 
 base: dict[str, Any] = {
     "name": "HPCC's network of 320 hosts",
