@@ -18,9 +18,9 @@ use crate::model::packet::FlowNumber;
 pub struct ReadAhead {
     /// Links on which packets arrive.
     links: Vec<LinkId>,
-    /// Flow, direction and position on its route of each packet that arrives.
-    packets: Vec<(FlowNumber, bool, u32)>,
-    /// Links on which packets go on.
+    /// Link, flow, direction and position on its route of each packet that arrives.
+    packets: Vec<(LinkId, FlowNumber, bool, u32)>,
+    /// Links on which packets go on, and those of hosts that may answer packets.
     pub next_links: Vec<LinkId>,
     /// Flow of each packet that is delivered, and true for an answer.
     pub deliveries: Vec<(Slot, bool)>,
@@ -28,7 +28,7 @@ pub struct ReadAhead {
 
 impl Network {
     /// Reads ahead the ports of links on which packets arrive in the window from `begins` to `ends`, and of
-    /// those on which these packets go on.
+    /// those on which these packets go on, or on which hosts answer them.
     pub fn read_ahead(
         &mut self,
         arriving: impl Iterator<Item = LinkId>,
@@ -51,12 +51,13 @@ impl Network {
             let flights = self.ports[*link as usize].arrivals(begins, ends);
             packets.extend(flights.map(|Flight { packet, .. }| {
                 self.routes.read_ahead(packet.next_hop);
-                (packet.flow, packet.kind.is_answer(), packet.next_hop)
+                (*link, packet.flow, packet.kind.is_answer(), packet.next_hop)
             }));
         }
-        for (flow, is_answer, position) in &*packets {
+        for (link, flow, is_answer, position) in &*packets {
             match self.routes.find(*position) {
                 Some(END) => {
+                    next_links.push(*link ^ 1);
                     deliveries.extend(self.flow_table.slot(*flow).map(|slot| (slot, *is_answer)));
                 }
                 Some(link) if link < BRANCH => next_links.push(link),
