@@ -42,10 +42,16 @@ PACKETS = [
     packet("ack", 4, 53),
 ]
 FLOW = {"flow": 7, "source": 0, "target": 3, "size_bytes": 3500, "outcome": "finished"}
-FLOW |= {"start_s": 0.0, "fct_s": 53e-6}
+FLOW |= {"start_s": 0.0, "fct_s": 53e-6, "class": "all"}
 LATER = FLOW | {"flow": 8, "start_s": 70e-6, "fct_s": None, "outcome": "unfinished"}
+SCENARIO = {
+    "name": "four segments",
+    "packet": {"payload": "1 KB", "sack": True},
+    "transport": {"kind": "tcp", "reliability": {"recovery": "selective_repeat"}},
+    "transports": {},
+}
 SUMMARY = {
-    "scenario": {"name": "four segments", "packet": {"payload": "1 KB", "sack": True}},
+    "scenario": SCENARIO,
     "record": {"bin_ps": 10 * US, "flows": [{"flow": 7, "every": 1, "every_lost": 1}]},
     "links": [{"name": "left->right", "rate_bps": 1e9}, {"name": "right->left", "rate_bps": 1e9}],
     "simulated_s": 80e-6,
@@ -177,6 +183,25 @@ def test_an_export_of_packets_that_were_not_recorded_is_an_error(
     with pytest.raises(ScenarioError, match=message):
         export(recorded(), tmp_path / "file")
     assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(
+    ("recovery", "acknowledged"),
+    [("selective_repeat", [[0, 0], [2, 4]]), ("go_back_n", [[0, 0], [4, 4]])],
+)
+def test_qlog_acknowledges_packets_that_the_receiver_keeps(
+    recovery: str, acknowledged: list[list[int]], tmp_path: Path
+) -> None:
+    transport = {"kind": "dcqcn", "reliability": {"recovery": recovery}}
+    scenario = SCENARIO | {"transport": transport}
+    file = tmp_path / "flow.qlog"
+    qlog.write(recorded(scenario=scenario), file, 7)
+    received = [
+        event["data"]["frames"][0]
+        for event in json.loads(file.read_text())["traces"][0]["events"]
+        if event["name"] == "transport:packet_received"
+    ]
+    assert received[-1]["acked_ranges"] == acknowledged
 
 
 def test_qlog_has_one_packet_number_for_each_sending_and_ordered_times(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ Event = tuple[int, int, str, dict[str, Any]]
 def write(result: Result, path: Path, flow: int) -> list[str]:
     """Write a flow; return notes in words. Raises `ScenarioError` if it was not recorded."""
     packets = recorded.packets(result, flow)
-    events = [*_packets(packets), *_metrics(result.gauges.filter(flow=flow))]
+    keeps_gaps = not _goes_back_n(result, flow)
+    events = [*_packets(packets, keeps_gaps), *_metrics(result.gauges.filter(flow=flow))]
     # An ACK reveals losses and permits sendings; gauges have the values after these.
     events.sort(key=lambda event: event[:2])
     notes = recorded.thinned(result, [flow])
@@ -72,13 +73,25 @@ def write(result: Result, path: Path, flow: int) -> list[str]:
     return [f"{count(len(events), 'event')} of flow {flow}", *notes]
 
 
-def _packets(packets: pl.DataFrame) -> Iterator[Event]:
-    """Return the events of packets that the sender sends and receives."""
+def _goes_back_n(result: Result, flow: int) -> bool:
+    """Return true if the flow's receiver discards packets out of order."""
+    scenario = result.summary["scenario"]
+    flow_class = result.flows.filter(flow=flow)["class"].item()
+    transport = scenario["transports"].get(flow_class, scenario["transport"])
+    reliability = transport.get("reliability", {})
+    return bool(reliability.get("recovery") == "go_back_n")
+
+
+def _packets(packets: pl.DataFrame, keeps_gaps: bool) -> Iterator[Event]:
+    """Return the events of packets that the sender sends and receives.
+
+    If `keeps_gaps` is false, the receiver discards packets out of order.
+    """
     is_syn = pl.col("kind").is_in(["syn", "syn_ack"])
     packets = packets.with_columns(
         space=pl.when(is_syn).then(pl.lit("initial")).otherwise(pl.lit("1RTT"))
     ).with_columns(packet_number=pl.int_range(pl.len()).over("is_answer", "space"))
-    ranges = _acked_ranges(packets)
+    ranges = _acked_ranges(packets, keeps_gaps)
     latest: dict[int, dict[str, Any]] = {}
     for row in packets.iter_rows(named=True):
         header = {"packet_type": row["space"], "packet_number": row["packet_number"]}
@@ -103,10 +116,12 @@ def _packets(packets: pl.DataFrame) -> Iterator[Event]:
         yield row["sent_ps"], 2, "transport:packet_sent", data | {"frames": [frame]} | trigger
 
 
-def _acked_ranges(packets: pl.DataFrame) -> Iterator[list[list[int]]]:
-    """Return for each ACK, in order of sending, the packet numbers that had arrived by then."""
+def _acked_ranges(packets: pl.DataFrame, keeps_gaps: bool) -> Iterator[list[list[int]]]:
+    """Return for each ACK, in order of sending, the packet numbers received by then."""
     is_data = (pl.col("space") == "1RTT") & ~pl.col("is_answer")
     arrived = packets.filter(is_data).drop_nulls("arrived_ps").sort("arrived_ps")
+    if not keeps_gaps:
+        arrived = arrived.filter(_is_in_order(arrived))
     times, numbers = arrived["arrived_ps"].to_list(), arrived["packet_number"].to_list()
     ranges: list[list[int]] = []
     position = 0
@@ -115,6 +130,17 @@ def _acked_ranges(packets: pl.DataFrame) -> Iterator[list[list[int]]]:
             _insert(ranges, numbers[position])
             position += 1
         yield [pair.copy() for pair in ranges[-MAX_RANGES:]]
+
+
+def _is_in_order(arrived: pl.DataFrame) -> list[bool]:
+    """Return for each arrival of data whether all data before it have arrived in order, too."""
+    expected = 0
+    in_order = []
+    for offset, length in arrived.select("offset", "length").iter_rows():
+        in_order.append(offset <= expected)
+        if offset == expected:
+            expected += length
+    return in_order
 
 
 def _insert(ranges: list[list[int]], number: int) -> None:
