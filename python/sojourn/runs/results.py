@@ -100,10 +100,10 @@ class Result:
         """FCT breakdown of every finished flow; empty unless the scenario sets `account = true`.
 
         One row per flow, in integers: `flow`; `fct_ps`, the FCT in picoseconds; `rounds`, the
-        number of RTTs for which the flow waited for its congestion window; and a column
+        number of RTTs for which the flow waited for its window; and a column
         `REASON_PLACE_ps` for every reason and place. These add up to `fct_ps` exactly.
 
-        Reasons: `handshake`; `window` (congestion window); `rate` (pacing); `turn` (NIC wait);
+        Reasons: `handshake`; `window` (congestion or receive window); `rate` (pacing); `turn` (NIC wait);
         `recovery_gap` (loss recovery after ACKs or credits that show a gap); `recovery_timeout`
         (loss recovery after a timeout); `flight` (of the packet that completed the flow);
         `connection` (earlier flows of the same persistent connection); `credit` (of the

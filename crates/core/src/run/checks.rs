@@ -125,6 +125,17 @@ fn check_mixture(scenario: &Scenario) -> Result<(), Problem> {
     }
 }
 
+/// Describes a receive window that holds fewer packets than an ACK acknowledges: the sender would wait for a
+/// timeout in each window.
+fn receive_window_problem(scenario: &Scenario, transport: &controllers::Config) -> Option<String> {
+    let mechanism = (!transport.has_own_stack()).then(|| transport.mechanism(&scenario.packet))?;
+    let (window, every) = (mechanism.reliability.receive_window?, mechanism.acks.every);
+    let waits = window < every && mechanism.reliability.delayed_ack.is_none();
+    waits.then(|| {
+        format!("must be at least {every}, the number of packets per ACK of `{}`", transport.name())
+    })
+}
+
 /// Checks the requirements of a transport: packets, routes, buffers and priorities.
 fn check_transport(
     scenario: &Scenario,
@@ -151,6 +162,9 @@ fn check_transport(
             "must have paths of up to {most} switches, not {switches}: telemetry of `{name}`"
         );
         return Err(Problem::new("topology", message));
+    }
+    if let Some(message) = receive_window_problem(scenario, transport) {
+        return Err(Problem::new(format!("{field}.reliability.receive_window"), message));
     }
     if transport.needs_one_path() && !scenario.routing.takes_one_path() {
         let paths = Routing::ONE_PATH;

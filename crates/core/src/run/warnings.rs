@@ -51,6 +51,7 @@ impl Scenario {
         router
             .into_iter()
             .chain(self.transport_warnings(extent))
+            .chain(self.min_rate_warnings(graph))
             .chain(self.telemetry_warning(extent))
             .chain(self.rate_warning(graph, queues))
             .chain(peak_warning(graph))
@@ -66,7 +67,7 @@ impl Scenario {
             .chain(self.go_back_n_warnings(simulation))
             .chain(self.headroom_warning(graph, simulation))
             .chain(retransmission_warning(simulation))
-            .chain(self.convergence_warning())
+            .chain(self.convergence_warning(graph))
             .chain(self.empty_recording_warnings(&simulation.recorder, flows))
             .chain(self.shared_warnings(graph, flows))
             .chain(pauses)
@@ -198,6 +199,22 @@ impl Scenario {
         })
     }
 
+    /// Warns of transports that cannot reduce their rates below that of a host.
+    fn min_rate_warnings(&self, graph: &Graph) -> impl Iterator<Item = String> {
+        let hosts = graph.links.iter().filter(|link| graph.is_from_host(link));
+        let slowest = hosts.map(|link| link.rate).min();
+        self.all_transports().filter_map(move |(field, transport)| {
+            let ((name, min_rate), line_rate) = (transport.min_rate()?, slowest?);
+            let cannot_reduce = min_rate.bps(line_rate.bps()) >= line_rate.bps();
+            cannot_reduce.then(|| {
+                format!(
+                    "{field}.{name} is not below {line_rate}, the rate of hosts: senders cannot reduce their \
+                     rates"
+                )
+            })
+        })
+    }
+
     /// Warns of telemetry in packets that have the environment's headers, which do not contain any.
     fn telemetry_warning(&self, extent: Option<Extent>) -> Option<String> {
         let format = self.environment.format(&extent?);
@@ -236,8 +253,13 @@ impl Scenario {
         ))
     }
 
-    /// Warns of failures during which routes do not change, or change only after the default delay.
-    fn convergence_warning(&self) -> Option<String> {
+    /// Warns of failures during which routes do not change, or change only after the default delay. In a tree,
+    /// no other routes exist.
+    fn convergence_warning(&self, graph: &Graph) -> Option<String> {
+        let is_tree = graph.links.len() / 2 < graph.nodes.len();
+        if is_tree {
+            return None;
+        }
         let convergence = self.convergence;
         let is_short = |failure: &&Failure| {
             failure.returns.is_some_and(|returns| returns < failure.fails + convergence)

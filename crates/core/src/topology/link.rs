@@ -37,8 +37,8 @@ crate::parameters! {
         /// A CSV file with the columns `time_s` (from 0 on) and `delay_s`: each delay holds until
         /// the next row, the last until the end, for packets whose transmission ends in that time.
         /// If the delay falls, packets are not reordered: they arrive no earlier than the packets
-        /// before them. The ideal FCT uses the minimum delay, and computed headrooms use the
-        /// maximum.
+        /// before them. Computed headrooms use the maximum delay; the ideal FCT and the base RTT, to which
+        /// queues and timers may be relative, use the minimum.
         pub delay_trace: Option<File> = None;
         /// Probability that a packet is lost from left to right.
         pub loss: f64 = 0.0, where fraction;

@@ -43,7 +43,7 @@ pub fn positive_count() -> Bounds {
     Bounds::at_least(1.0).to(f64::from(MAX_HOSTS))
 }
 
-/// Returns the rate and the longest delay of a link with these values, or instead with those of the files
+/// Returns the rate and the shortest delay of a link with these values, or instead with those of the files
 /// `rate_trace` and `delay_trace`.
 fn varying(
     (rate, rates): (Rate, Option<&File>),
@@ -52,7 +52,7 @@ fn varying(
     let rates = rates.map(|file| RateTrace::read("rate_trace", file)).transpose()?;
     let delays = delays.map(|file| DelayTrace::read("delay_trace", file)).transpose()?;
     let rate = rates.map_or(rate, |trace| trace.largest());
-    Ok((rate, delays.map_or(delay, |trace| trace.longest())))
+    Ok((rate, delays.map_or(delay, |trace| trace.least())))
 }
 
 /// Sets what may vary on a link: its losses, which are one of `losses` or those of the file `losses`, and its

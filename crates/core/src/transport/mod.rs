@@ -36,6 +36,7 @@ pub use self::mechanism::{
 };
 pub use self::reliability::{CachedRtt, IdleRestart, Recovery, Reliability};
 
+use self::blocks::path_scaled::FlowRate;
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
@@ -85,6 +86,11 @@ pub trait Transport {
 
     /// Returns the line rates for which an absolute parameter was designed, if they are known.
     fn design_rates(&self) -> Option<DesignRates> {
+        None
+    }
+
+    /// Returns the lowest rate to which the transport reduces a flow, with the field that sets it, if any.
+    fn min_rate(&self) -> Option<(&'static str, FlowRate)> {
         None
     }
 

@@ -51,6 +51,22 @@ fn ideal_fct_uses_the_minimum_delay() {
 }
 
 #[test]
+fn queues_and_environments_use_the_minimum_delay() {
+    let used = |text: &str| {
+        let trace = json!({ "name": "delays", "text": format!("time_s,delay_s\n{text}") });
+        let summary = run(&json!({
+            "environment": "automatic", "transport": "tcp", "time_limit": "10 ms",
+            "topology": { "kind": "link", "delay_trace": trace },
+            "workload": crate::common::flows(&[(0.0, 0, 1, 1_000)]),
+        }))
+        .summary;
+        (summary["scenario"]["environment"].clone(), summary["queues"].clone())
+    };
+    assert_eq!(used("0,1e-6\n1,0.2\n"), used("0,1e-6\n"));
+    assert_ne!(used("0,1e-6\n"), used("0,0.2\n"));
+}
+
+#[test]
 fn all_engines_agree() {
     let flows: Vec<_> = (0..12).map(|i| (f64::from(i) * 2e-3, i % 3, 3 + i % 2, 60_000)).collect();
     let scenario = json!({

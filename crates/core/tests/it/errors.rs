@@ -106,6 +106,8 @@ fn inconsistent_values() -> Vec<Value> {
     vec![
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
+        json!({ "transport": { "kind": "dcqcn", "reliability": { "receive_window": 8 } } }),
+        json!({ "transport": { "kind": "timely", "reliability": { "receive_window": 8 } } }),
         json!({ "queue": { "kind": "dcqcn_red", "kmin": "300 KB" } }),
         json!({ "queue": {
             "kind": "red", "min_threshold": "62.5 packets", "max_threshold": "50 KB",

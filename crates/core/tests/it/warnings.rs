@@ -498,3 +498,41 @@ fn rate_traces_with_peaks() {
     let words = "the peak of its rate trace, 120 Mbps, and the mean is 12 Mbps";
     assert_warns(&bursts, words, json!({ "topology": scenario("1\n")["topology"] }));
 }
+
+#[test]
+fn lowest_rates_at_the_line_rate() {
+    for (transport, field) in [
+        (json!({ "kind": "dcqcn", "min_rate": "10 Gbps" }), "transport.min_rate"),
+        (json!({ "kind": "hpcc", "min_rate": "100 %" }), "transport.min_rate"),
+        (
+            json!({ "kind": "timely", "segments": { "min_rate": "40 Gbps" } }),
+            "transport.segments.min_rate",
+        ),
+    ] {
+        let mut scenario = incast();
+        scenario["transport"] = transport;
+        let words = format!("{field} is not below 10 Gbps, the rate of hosts");
+        assert_warns(
+            &scenario,
+            &words,
+            json!({ "topology": { "rate": "100 Gbps" }, "transport": "dcqcn" }),
+        );
+    }
+}
+
+#[test]
+fn failures_on_paths_of_which_others_exist() {
+    let scenario = |topology: Value, link: &str| {
+        json!({
+            "topology": topology, "transport": "dctcp", "time_limit": "1 ms",
+            "failures": [{ "link": link, "fails": "100 us" }],
+            "workload": crate::common::flows(&[(0.0, 0, 1, 1_000)]),
+        })
+    };
+    let several =
+        scenario(json!({ "kind": "leaf_spine", "leaves": 2, "spines": 2 }), "leaf0->spine0");
+    let one = scenario(json!({ "kind": "dumbbell" }), "left->right");
+    let words = "are lost until routes avoid it";
+    assert_warns(&several, words, json!({ "convergence": "1 us" }));
+    assert!(!warnings(&one).iter().any(|line| line.contains(words)), "no route avoids the link");
+}

@@ -8,7 +8,7 @@ use crate::model::packet::Format;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Longest propagation delay, one way, over the shortest paths in hops from a host that sends to a host
-    /// that receives. A bound, if delays are random. The longest, if delays change.
+    /// that receives. A bound, if delays are random. With the least delays of links, if they change.
     pub longest_delay: Duration,
     /// Transmission time of a byte over all links of that path, one after the other.
     pub byte_time: Duration,
@@ -43,7 +43,7 @@ impl Extent {
 type PathDelay = (Duration, Duration, u32);
 
 fn path_delay(link: &Link) -> PathDelay {
-    (link.longest_delay(), link.rate.transmit(Bytes(1)), 1)
+    (link.delay, link.rate.transmit(Bytes(1)), 1)
 }
 
 fn sum(one: PathDelay, other: PathDelay) -> PathDelay {

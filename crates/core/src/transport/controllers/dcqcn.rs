@@ -186,6 +186,10 @@ impl Transport for Config {
         true
     }
 
+    fn min_rate(&self) -> Option<(&'static str, FlowRate)> {
+        Some(("min_rate", self.min_rate))
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         let interval = self.notification_interval;
         let endpoint = match self.window {

@@ -64,6 +64,10 @@ impl Transport for Config {
         true
     }
 
+    fn min_rate(&self) -> Option<(&'static str, FlowRate)> {
+        Some(("min_rate", self.min_rate))
+    }
+
     fn mechanism(&self, _format: &Format) -> Mechanism {
         telemetry::mechanism(&self.reliability)
     }

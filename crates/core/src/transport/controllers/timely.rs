@@ -390,6 +390,10 @@ impl Transport for Config {
         true
     }
 
+    fn min_rate(&self) -> Option<(&'static str, FlowRate)> {
+        Some(("segments.min_rate", self.segments.min_rate))
+    }
+
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }
