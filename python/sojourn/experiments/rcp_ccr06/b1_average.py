@@ -55,6 +55,8 @@ figure = Figure(
         "With an initial window of 2, the default of ns-2, slow start alone makes flows of 10 "
         "packets only 2.3 times as slow as processor sharing. The paper's formula has a window of "
         "1; TCP is also run with a window of 1, and judged below.",
+        "The source states an order of magnitude without a size; here it is the median over bins "
+        "of size up to 2000 packets. The bound of 3 times is ours.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -85,6 +87,16 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     axes[1].set_ylim(bottom=0)
 
 
+@figure.claim(
+    "under processor sharing flows are an order of magnitude faster than under TCP (10 times, "
+    "within a factor of 3), up to 2000 packets"
+)
+def order_of_magnitude(table: pl.DataFrame) -> Verdict:
+    median: Any = ratios(table, TCP, SHARING, up_to=2000)["ratio"].median()
+    value = float("nan") if median is None else float(median)
+    return between(value, 10 / 3, 30, "the median over bins of TCP over processor sharing")
+
+
 def judge_three_times(table: pl.DataFrame, above: float = 0, scheme: str = TCP) -> Verdict:
     """Judge that flows of more than `above` packets are 3 times as fast under sharing."""
     slower = ratios(table, scheme, SHARING, up_to=2000, above=above)
@@ -95,23 +107,15 @@ def judge_three_times(table: pl.DataFrame, above: float = 0, scheme: str = TCP) 
     return at_least(sum(smallest["ratio"]) or float("nan"), 3, description)
 
 
-figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")(
-    judge_three_times
-)
+figure.claim(
+    "under processor sharing flows up to 2000 packets are at least 3 times as fast", stated=False
+)(judge_three_times)
 figure.claim(
     "flows are so, too, if TCP begins with a window of 1, as in the formula", stated=False
 )(partial(judge_three_times, scheme=FROM_ONE))
 figure.claim("flows of 16 to 2000 packets are at least 3 times as fast", stated=False)(
     partial(judge_three_times, above=16)
 )
-
-
-@figure.claim("at the worst size flows are about 10 times as fast (within 5 %)")
-def ten_times(table: pl.DataFrame) -> Verdict:
-    worst = ratios(table, TCP, SHARING, up_to=2000)["ratio"].max()
-    value = float("nan") if worst is None else float(worst)  # type: ignore[arg-type]
-    description = "the maximum of TCP over processor sharing"
-    return between(value, 9.5, 10.5, description)
 
 
 @figure.claim("XCP is slower than TCP: flows take longer in most bins of size up to 2000 packets")
