@@ -14,8 +14,8 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
-    all_at_most,
     at_least,
+    at_most,
     between,
     every,
     looks,
@@ -70,8 +70,10 @@ figure = Figure(
         "The first bound was 80 % less, our own; that of the claim follows from the published 90 "
         "and 92 %.",
         "The queue under pause frames alone depends on the switch's memory, which is unknown. It "
-        "is 3 MB, chosen for the recalled RTT (658 µs); with the 12 MB of the other figures the "
-        "RTT would be four times as long, so the claim on it has no upper bound.",
+        "is 3 MB, chosen for the recalled RTT (658 µs). With the 12 MB of the other figures that "
+        "RTT would be four times as long: the ratio of TIMELY's RTT to it follows from this "
+        "choice. The source states it for RTTs, without a percentile, and is judged by the mean. "
+        "First a mean and a p99 80 % below were judged, a bound of our own.",
         "FAST* is read as FAST's window over TIMELY's segments, never doubled; neither its alpha "
         "nor the pacing of its segments is published. In the first two panels it has an alpha of "
         "20 B, and 11.2 Gb/s; recalled are 7.5 Gb/s, so this is not the paper's setting. RTTs are "
@@ -197,12 +199,18 @@ figure.claim("so are the ratios to DCTCP with offload, in packets of 64 KB", sta
 )
 
 
-@figure.claim("TIMELY's mean and p99 RTT are at least 80 % below those of pause frames alone")
-def far_below(table: pl.DataFrame) -> Verdict:
-    return all_at_most(
-        {f"{metric} over that of {PAUSE}": ratio for metric, ratio in ratios(table, PAUSE).items()},
-        0.2,
-    )
+@figure.claim(
+    "TIMELY's mean RTT is about 90 % below that of pause frames alone: the ratio is within a "
+    "factor of 1.5 of 0.10"
+)
+def below_pause(table: pl.DataFrame) -> Verdict:
+    ratio = ratios(table, PAUSE)[MEAN]
+    return between(ratio, 0.10 / 1.5, 0.10 * 1.5, f"{MEAN} over that of {PAUSE}")
+
+
+@figure.claim("its p99 RTT is at least 80 % below that of pause frames alone", stated=False)
+def tail_below_pause(table: pl.DataFrame) -> Verdict:
+    return at_most(ratios(table, PAUSE)[TAIL], 0.2, f"{TAIL} over that of {PAUSE}")
 
 
 @figure.claim("TIMELY's throughput is within 3 % of that of DCTCP and of pause frames alone")
