@@ -6,7 +6,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-from sojourn import Run, metrics, override, run
+from sojourn import Result, Run, metrics, override, run
 
 
 def module(name: str) -> ModuleType:
@@ -72,6 +72,52 @@ def test_criteria_of_the_sweep_are_claims_of_our_own() -> None:
         "mean completion time: that of PCP is at most that of TCP, at every load",
         "PCP loses almost nothing (0.1 % of its packets) at every load",
     ]
+
+
+def test_early_losses_are_those_of_the_round_trip_after_a_flows_own_jump() -> None:
+    e4 = module("e4_synchronised")
+    packet_bits = 8 * e4.PACKET
+    milliseconds = 10**9
+    # The first flow jumps at 50 ms, the second at 80 ms; RTTs without a queue are 20 ms.
+    gauges = [
+        {"flow": flow, "time_ps": at * milliseconds, "gauge": gauge, "value": value}
+        for flow, jump in ((0, 50), (1, 80))
+        for at, gauge, value in (
+            (20, "smoothed_rtt_s", 0.02),
+            (30, "rate_bps", packet_bits / 0.02),
+            (jump, "rate_bps", 40e6),
+            (jump + 30, "rate_bps", 50e6),
+        )
+    ]
+    # The first ACKs of packets sent after the jumps arrive at 85 and 120 ms.
+    sent = [
+        (0, 40, 60, None),
+        (0, 45, None, 55),
+        (0, 50, None, 60),
+        (0, 60, 75, None),
+        (0, 84, None, 90),
+        (0, 86, None, 92),
+        (1, 70, None, 75),
+        (1, 80, 110, None),
+        (1, 119, None, 125),
+        (1, 121, None, 130),
+    ]
+    packets = [
+        {"flow": flow, "kind": "data", "sent_ps": at, "arrived_ps": arrived, "lost_ps": lost}
+        for flow, at, arrived, lost in sent
+    ] + [
+        {"flow": flow, "kind": "ack", "sent_ps": at, "arrived_ps": at + 10, "lost_ps": None}
+        for flow, _, at, _ in sent
+        if at
+    ]
+    times = pl.col("sent_ps", "arrived_ps", "lost_ps") * milliseconds
+    tables = {
+        "packets.parquet": pl.DataFrame(packets).with_columns(times),
+        "gauges.parquet": pl.DataFrame(gauges),
+    }
+    result = Result(pl.DataFrame(), pl.DataFrame(), {}, tables)
+    assert e4.lost(result).value == 7
+    assert e4.lost_early(result).value == 3
 
 
 def test_the_candidates_of_a_sweep_are_distinct() -> None:

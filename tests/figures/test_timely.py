@@ -53,6 +53,15 @@ def test_claims_of_the_source_have_one_timely(name: str) -> None:
     assert all(flat(transport, SWEPT[name]) == expected for transport in timely)
 
 
+def test_settings_in_which_all_packets_are_marked_are_not_judged() -> None:
+    figure = module("d1_rtt_queue")
+    rows = [{"scheme": name, "value": 0.5} for name in ("20", "40")]
+    labels = {"metric": figure.R, "way": figure.TWO, "packet_kb": figure.SINGLE_KB}
+    table = pl.DataFrame([row | labels for row in rows])
+    assert figure.weakly_correlated(table, figure.SINGLE_KB, ["20", "40"]).word == "held"
+    assert figure.weakly_correlated(table, figure.SINGLE_KB, ["40", "80"]).word == "not judged"
+
+
 def test_fast_is_compared_at_equal_throughput() -> None:
     figure = module("d5_table")
     slow, fast = (10.0, 18.0), (20.0, 19.0)
