@@ -170,9 +170,9 @@ def small_buffers(table: pl.DataFrame, factor: float) -> Verdict:
 figure.claim("TCP suffers at small buffers: it loses more packets than at 100 packets")(
     partial(small_buffers, factor=1)
 )
-figure.claim("at small buffers TCP loses at least twice as much as at 100 packets", stated=False)(
-    partial(small_buffers, factor=2)
-)
+figure.claim(
+    "TCP suffers at small buffers: it loses at least twice as much as at 100 packets", stated=False
+)(partial(small_buffers, factor=2))
 
 
 def large_round_trips(table: pl.DataFrame, baseline: str, factor: float) -> Verdict:
@@ -184,10 +184,12 @@ def large_round_trips(table: pl.DataFrame, baseline: str, factor: float) -> Verd
 figure.claim("TCP suffers at large RTTs: at 100 ms its mean is longer than PCP's")(
     partial(large_round_trips, baseline=PCP, factor=1)
 )
-for baseline, name in ((PCP, "PCP"), (SHARING, "processor sharing")):
-    figure.claim(f"at 100 ms TCP's mean is at least twice that of {name}", stated=False)(
-        partial(large_round_trips, baseline=baseline, factor=2)
-    )
+figure.claim("TCP suffers at large RTTs: at 100 ms its mean is at least twice PCP's", stated=False)(
+    partial(large_round_trips, baseline=PCP, factor=2)
+)
+figure.claim("at 100 ms TCP's mean is at least twice that of processor sharing", stated=False)(
+    partial(large_round_trips, baseline=SHARING, factor=2)
+)
 
 
 def growth(table: pl.DataFrame, scheme: str) -> float:
@@ -204,6 +206,9 @@ def random_losses(table: pl.DataFrame) -> Verdict:
     return at_least(tcp / pcp, 1, f"TCP's factor of {tcp:.2f} over PCP's of {pcp:.2f}")
 
 
-@figure.claim("with 3 % random loss TCP's mean is at least 3 times that without", stated=False)
+@figure.claim(
+    "TCP suffers under random loss: with 3 % its mean is at least 3 times that without loss",
+    stated=False,
+)
 def many_times_slower(table: pl.DataFrame) -> Verdict:
     return at_least(growth(table, TCP), 3, "TCP's mean at 3 % over that without")
