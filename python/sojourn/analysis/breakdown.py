@@ -36,7 +36,7 @@ SHARED = "shared"
 PARTS = {
     FLIGHT: "propagation and transmission of the last packet; the ideal FCT of an ideal",
     HANDSHAKE: "the RTT that opens the flow, and retransmissions of SYNs",
-    ROUND_TRIPS: "waits for the congestion or receive window: propagation, transmission, delayed ACKs",
+    ROUND_TRIPS: "waits for congestion or receive window: propagation, transmission, delayed ACKs",
     OTHERS: "queueing in ports behind packets of other flows",
     OWN: "queueing in ports behind earlier packets of the same flow or connection",
     CONTROL: "queueing behind ACKs and other control packets, or in ports that idle by design",

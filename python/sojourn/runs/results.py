@@ -103,10 +103,10 @@ class Result:
         number of RTTs for which the flow waited for its window; and a column
         `REASON_PLACE_ps` for every reason and place. These add up to `fct_ps` exactly.
 
-        Reasons: `handshake`; `window` (congestion or receive window); `rate` (pacing); `turn` (NIC wait);
-        `recovery_gap` (loss recovery after ACKs or credits that show a gap); `recovery_timeout`
-        (loss recovery after a timeout); `flight` (of the packet that completed the flow);
-        `connection` (earlier flows of the same persistent connection); `credit` (of the
+        Reasons: `handshake`; `window` (congestion or receive window); `rate` (pacing);
+        `turn` (NIC wait); `recovery_gap` (loss recovery after ACKs or credits that show a gap);
+        `recovery_timeout` (loss recovery after a timeout); `flight` (of the packet that completed
+        the flow); `connection` (earlier flows of the same persistent connection); `credit` (of the
         receiving host).
 
         Places: `propagation`; `transmission`; queueing while a port transmits packets of the same
