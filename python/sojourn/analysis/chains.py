@@ -17,7 +17,7 @@ def pieces(result: Result, flow: int) -> pl.DataFrame:
 
     The columns are `reason`, `begins_s` (after the flow's start), `lasts_s`, and each of `PARTS` in
     seconds; the parts add up to `lasts_s`. Adjacent intervals with one reason are merged, except
-    waits for its window, which last one RTT each. Raises `ScenarioError` if the flow has
+    waits for a window, which last one RTT each. Raises `ScenarioError` if the flow has
     no chain.
     """
     chain = result.chain.filter(flow=flow)
