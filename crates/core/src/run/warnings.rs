@@ -253,8 +253,8 @@ impl Scenario {
         ))
     }
 
-    /// Warns of failures during which routes do not change, or change only after the default delay. In a tree,
-    /// no other routes exist.
+    /// Warns of failures during which routes do not change, or change only after the default delay. In a
+    /// tree, no other routes exist.
     fn convergence_warning(&self, graph: &Graph) -> Option<String> {
         let is_tree = graph.links.len() / 2 < graph.nodes.len();
         if is_tree {

@@ -321,6 +321,12 @@ pub fn scenario(seed: u64) -> Value {
         transport["reliability"]["delayed_ack"] = json!("none");
         transport["reliability"]["sack_compression"] = json!("none");
     }
+    // One ACK for up to 16 packets.
+    let acks_rarely =
+        ["dcqcn", "timely", "patched_timely"].iter().any(|kind| transport["kind"] == *kind);
+    if acks_rarely && transport["reliability"]["receive_window"] == 1 {
+        transport["reliability"]["receive_window"] = json!(20);
+    }
     if transport["kind"] == "jump_start" || transport["kind"] == "quick_start" {
         transport["reliability"]["handshake"] = json!(true);
     }
