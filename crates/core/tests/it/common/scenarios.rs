@@ -302,6 +302,25 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
     reliability
 }
 
+/// Sets the loss recovery parameters that the transport requires.
+fn meet_requirements(transport: &mut Value) {
+    let kind = transport["kind"].as_str().unwrap().to_owned();
+    let kind = kind.as_str();
+    // Transports that extend DCTCP have that of DCTCP.
+    let Some(reliability) = transport.get_mut("reliability") else { return };
+    if ["fair_share", "hpcc", "powertcp", "pcp"].contains(&kind) {
+        reliability["delayed_ack"] = json!("none");
+        reliability["sack_compression"] = json!("none");
+    }
+    if ["jump_start", "quick_start", "pcp"].contains(&kind) {
+        reliability["handshake"] = json!(true);
+    }
+    // One ACK for up to 16 packets.
+    if ["dcqcn", "timely", "patched_timely"].contains(&kind) && reliability["receive_window"] == 1 {
+        reliability["receive_window"] = json!(20);
+    }
+}
+
 /// Returns the scenario of a seed.
 pub fn scenario(seed: u64) -> Value {
     let random = &mut Random::new(seed, "scenario");
@@ -311,30 +330,11 @@ pub fn scenario(seed: u64) -> Value {
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
     let reliability = reliability(random, &duplicate_acks);
     let mut transport = transport(random, &reliability);
-    let has_telemetry = transport["kind"] == "hpcc" || transport["kind"] == "powertcp";
-    if ["expresspass", "fair_share", "pdq"].iter().any(|kind| transport["kind"] == *kind)
-        || has_telemetry
-    {
+    let fixed_path = ["expresspass", "fair_share", "pdq", "hpcc", "powertcp"];
+    if fixed_path.iter().any(|kind| transport["kind"] == *kind) {
         routing = "flow_hash";
     }
-    if transport["kind"] == "fair_share" || has_telemetry {
-        transport["reliability"]["delayed_ack"] = json!("none");
-        transport["reliability"]["sack_compression"] = json!("none");
-    }
-    // One ACK for up to 16 packets.
-    let acks_rarely =
-        ["dcqcn", "timely", "patched_timely"].iter().any(|kind| transport["kind"] == *kind);
-    if acks_rarely && transport["reliability"]["receive_window"] == 1 {
-        transport["reliability"]["receive_window"] = json!(20);
-    }
-    if transport["kind"] == "jump_start" || transport["kind"] == "quick_start" {
-        transport["reliability"]["handshake"] = json!(true);
-    }
-    if transport["kind"] == "pcp" {
-        transport["reliability"]["handshake"] = json!(true);
-        transport["reliability"]["delayed_ack"] = json!("none");
-        transport["reliability"]["sack_compression"] = json!("none");
-    }
+    meet_requirements(&mut transport);
     let is_slow = topology.to_string().contains("Mbps") || topology["rate_trace"].is_object();
     if is_slow && transport["reliability"]["fixed_rto"] == "45 us" {
         // A packet takes longer than a shorter RTO. Retransmissions would arrive faster than they
