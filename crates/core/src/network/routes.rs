@@ -465,6 +465,12 @@ impl Routes {
         graph.links[first as usize].rate
     }
 
+    /// Returns the rate at which data arrives at the host where a route begins, by that host's clock.
+    pub fn arrival_rate(&self, graph: &Graph, route: Route) -> Rate {
+        let first = self.links(route).next().map_or(0, |path| path[0]);
+        graph.opposite_rate(first)
+    }
+
     /// Returns true if all packets of a flow take one path, until it is rerouted.
     pub fn takes_one_path(&self) -> bool {
         self.routing.takes_one_path()

@@ -39,6 +39,8 @@ pub enum Limit {
 pub struct LinkScale {
     /// Rate of the port's link.
     pub rate: Rate,
+    /// Rate of the link in the opposite direction.
+    pub opposite_rate: Rate,
     /// Base RTT of the network's longest path.
     pub base_rtt: Duration,
     /// Size of a full data packet.
@@ -188,6 +190,7 @@ impl Parameter for Capacity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queueing::blocks::fixture::SCALE;
     use serde_json::json;
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
             let capacity = Capacity::read(&json!(text)).unwrap();
             assert_eq!(capacity.show(), text);
             let (rate, base_rtt) = (Rate::from_gbps(gbps), Duration::from_micros(12));
-            let scale = LinkScale { rate, base_rtt, packet: Bytes(1500), is_last_hop: false };
+            let scale = LinkScale { rate, base_rtt, packet: Bytes(1500), ..SCALE };
             scale.limit(Some(capacity)).unwrap()
         };
         // 24 us are 30 KB at 10 Gb/s; 12 us are 15 KB.

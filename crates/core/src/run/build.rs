@@ -304,6 +304,7 @@ impl Scenario {
         let queue = |[at_switch, at_host]: &[disciplines::Config; 2]| {
             let scale = LinkScale {
                 rate: link.rate,
+                opposite_rate: graph.opposite_rate(id as LinkId),
                 base_rtt: *base_rtt,
                 packet: self.packet.full(),
                 is_last_hop: graph.is_to_host(link),
@@ -419,7 +420,8 @@ impl Scenario {
         let show = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
             let ports = links.iter().map(|((is_host, rate), count)| {
                 let (at, queue) = if *is_host { ("host", host) } else { ("switch", switch) };
-                let scale = LinkScale { rate: *rate, base_rtt, packet, is_last_hop: false };
+                let [rate, opposite_rate] = [*rate; 2];
+                let scale = LinkScale { rate, opposite_rate, base_rtt, packet, is_last_hop: false };
                 let capacity = scale.limit(queue.capacity());
                 let capacity =
                     capacity.map_or_else(|| "none".to_owned(), |limit| limit.to_string());

@@ -185,7 +185,8 @@ impl Scenario {
         let (base_rtt, packet) = (self.extent().ok()?.base_rtt(&self.packet), self.packet.full());
         let lowest = |id: LinkId| {
             let rate = graph.nominal_rate(id);
-            let scale = LinkScale { rate, base_rtt, packet, is_last_hop: false };
+            let opposite_rate = rate;
+            let scale = LinkScale { rate, opposite_rate, base_rtt, packet, is_last_hop: false };
             let thresholds = queues.iter().flat_map(|[switch, _]| switch.thresholds(scale));
             let in_bytes = |limit| match limit {
                 Limit::Bytes(bytes) => Bytes(bytes),

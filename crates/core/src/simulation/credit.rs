@@ -101,7 +101,7 @@ impl Simulation<'_> {
             schedulers.resize_with(*number as usize + 1, || None);
         }
         let host = || CreditHost {
-            line_rate: self.network.routes().line_rate(self.graph, shared.route.both()[1]),
+            line_rate: self.network.routes().arrival_rate(self.graph, shared.route.both()[1]),
             format: self.format.clone(),
             random: Random::new(self.seed, &format!("credit/{number}")),
             base_rtt: self.transports.base_rtt,

@@ -13,7 +13,7 @@ use crate::model::packet::{FlowNumber, Format};
 /// Receiving host, as its credit scheduler knows it.
 #[derive(Clone, Debug)]
 pub struct CreditHost {
-    /// Line rate of the host's NIC.
+    /// Rate at which data arrives at the host.
     pub line_rate: Rate,
     /// Packet sizes.
     pub format: Format,

@@ -2,7 +2,7 @@
 //! are lost.
 
 use crate::accounts::breakdowns;
-use crate::common::{count, flows, run, run_with_all_engines, with};
+use crate::common::{count, flows, link, run, run_with_all_engines, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -137,6 +137,31 @@ fn an_idle_host_with_a_slow_link_slows_no_flow_of_others() {
             assert!(slowdown < 1.02, "{transport}: {slowdown} beside {slow}");
         }
     }
+}
+
+/// A flow to a host, a link of which has a tenth of its rate.
+fn beside_a_slow_link(transport: &str, slow: &str) -> Results {
+    run(&json!({
+        "topology": { "kind": "star", "hosts": 3, "rate": "10 Gbps" },
+        "degraded_links": [{ "link": slow, "share": 0.1 }],
+        "transport": transport,
+        "workload": flows(&[(0.0, 0, 1, 2_000_000)]),
+    }))
+}
+
+#[test]
+fn credits_are_as_fast_as_the_link_on_which_data_arrives() {
+    for transport in ["homa", "ndp", "phost", "expresspass"] {
+        // An ACK or credit of 40 to 84 B for a packet of 1500 takes up to 0.6 of the slow link.
+        let slowdown = beside_a_slow_link(transport, "host1->switch").flows.slowdown[0];
+        assert!(slowdown < 1.15, "{transport}: {slowdown}");
+    }
+    let results = beside_a_slow_link("ndp", "switch->host1");
+    assert!(count(&results, "trims") < 50, "{} trims", count(&results, "trims"));
+    // Credits and the data that they permit take turns at the rate of the data's link.
+    let results = beside_a_slow_link("expresspass", "switch->host1");
+    let queue = link(&results, "switch->host1", "queue_max_bytes");
+    assert!(queue < 20.0 * 1500.0, "{queue} B");
 }
 
 #[test]

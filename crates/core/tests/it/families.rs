@@ -321,6 +321,7 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
 
 const SCALE: LinkScale = LinkScale {
     rate: Rate::from_gbps(10),
+    opposite_rate: Rate::from_gbps(10),
     base_rtt: Duration::from_micros(10),
     packet: Bytes(1500),
     is_last_hop: false,

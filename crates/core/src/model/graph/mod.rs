@@ -203,6 +203,15 @@ impl Graph {
         self.nominal_rates.get(&link).copied().unwrap_or(self.links[link as usize].rate)
     }
 
+    /// Rate of the opposite link of the cable by the clock of the node that transmits on `link`, to which
+    /// a host's tolerance applies: the rate at which that node permits others to send to it.
+    pub fn opposite_rate(&self, link: LinkId) -> Rate {
+        let [nominal, opposite] =
+            [link, link ^ 1].map(|link| u128::from(self.nominal_rate(link).0));
+        let own = u128::from(self.links[link as usize].rate.0);
+        Rate((opposite * own / nominal) as u64)
+    }
+
     /// Returns true for a link from a host's NIC.
     pub fn is_from_host(&self, link: &Link) -> bool {
         self.nodes[link.from as usize].is_host && !self.hosts_are_routers

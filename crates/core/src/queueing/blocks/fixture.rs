@@ -10,6 +10,7 @@ use crate::queueing::{Context, LinkScale, PortQueue, Queue};
 /// Port of 10 Gb/s in a network with a base RTT of 10 us, and full packets of 1538 B.
 pub(crate) const SCALE: LinkScale = LinkScale {
     rate: Rate::from_gbps(10),
+    opposite_rate: Rate::from_gbps(10),
     base_rtt: Duration::from_micros(10),
     packet: Bytes(1538),
     is_last_hop: false,

@@ -41,7 +41,7 @@ impl QueueKind for Config {
             credit_limit: self.credits,
             burst: self.burst,
             jitter: self.jitter,
-            rate: scale.rate,
+            opposite_rate: scale.opposite_rate,
             packet: scale.packet,
             credits: PacketFifo::default(),
             others: PacketFifo::default(),
@@ -60,7 +60,8 @@ struct CreditShaper {
     /// Size of the bucket, in credits.
     burst: u32,
     jitter: f64,
-    rate: Rate,
+    /// Rate of the link that carries the data.
+    opposite_rate: Rate,
     /// Size of the packet that a credit permits.
     packet: Bytes,
     credits: PacketFifo,
@@ -72,7 +73,7 @@ struct CreditShaper {
 impl CreditShaper {
     /// Returns the interval of credits of this size at the limited rate.
     fn interval(&self, credit: &Packet) -> Duration {
-        self.rate.transmit(Bytes(u64::from(credit.bytes)) + self.packet)
+        self.opposite_rate.transmit(Bytes(u64::from(credit.bytes)) + self.packet)
     }
 
     /// Returns the time from which the bucket permits the first credit.
