@@ -224,9 +224,9 @@ impl Scenario {
         [self.queue.clone().unwrap_or(switch), self.host_queue.clone().unwrap_or(host)]
     }
 
-    /// Returns the extent of the network, with the rates of its rate traces.
+    /// Returns the extent of the network, with the rates of its degraded links and rate traces.
     pub(super) fn extent(&self) -> Result<Extent, Problem> {
-        environment::extent(&self.topology, &self.rate_traces)
+        environment::extent(&self.topology, &self.degraded_links, &self.rate_traces)
     }
 
     /// Returns every transport with the field that names it, `transport` first.

@@ -110,3 +110,19 @@ fn flows_in_both_directions_do_not_delay_each_others_control_packets() {
         assert!(slowdowns.iter().all(|slowdown| *slowdown < bound), "{kind}: {slowdowns:?}");
     }
 }
+
+#[test]
+fn degraded_links_count_for_the_scale_of_a_network() {
+    let links =
+        ["host1->switch", "switch->host1"].map(|link| json!({ "link": link, "share": 0.1 }));
+    let results = run(&json!({
+        "topology": { "kind": "star", "hosts": 3, "rate": "10 Gbps" },
+        "degraded_links": links,
+        "transport": "homa",
+        "workload": {
+            "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "2 MB", "start": "0 s" }],
+        },
+    }));
+    // A message without grants of one packet, the product of the delay and 10 Gb/s, stopped after each.
+    assert!(results.flows.slowdown[0] < 1.05, "{}", results.flows.slowdown[0]);
+}

@@ -17,7 +17,7 @@ use self::scaling::Scale;
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{Parameter, Problem, defaults, table};
 use crate::base::units::{Duration, Rate};
-use crate::model::graph::LinkTrace;
+use crate::model::graph::{DegradedLinks, LinkTrace};
 use crate::model::packet::Format;
 use crate::network::forwarding::Forwarding;
 use crate::network::routes::Routing;
@@ -195,21 +195,27 @@ fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Value)>, P
 
 /// Returns the extent of a scenario's network.
 fn extent_of(scenario: &Value) -> Result<Extent, Problem> {
-    let traces = match &scenario["rate_traces"] {
-        Value::Null => Vec::new(),
-        traces => Vec::<LinkTrace>::read(traces)?,
-    };
-    extent(&topology::Config::read(&scenario["topology"])?, &traces)
+    fn entries<T: Parameter>(given: &Value) -> Result<Vec<T>, Problem> {
+        if given.is_null() { Ok(Vec::new()) } else { Vec::read(given) }
+    }
+    let degraded = entries(&scenario["degraded_links"])?;
+    let traces = entries(&scenario["rate_traces"])?;
+    extent(&topology::Config::read(&scenario["topology"])?, &degraded, &traces)
 }
 
-/// Returns the extent of a network some of whose links follow rate traces.
-pub(super) fn extent(topology: &topology::Config, traces: &[LinkTrace]) -> Result<Extent, Problem> {
+/// Returns the extent of a network some of whose links are degraded or follow rate traces.
+pub(super) fn extent(
+    topology: &topology::Config,
+    degraded: &[DegradedLinks],
+    traces: &[LinkTrace],
+) -> Result<Extent, Problem> {
     let extent = topology.extent()?;
-    if traces.is_empty() {
+    if degraded.is_empty() && traces.is_empty() {
         return Ok(extent);
     }
     // Rates do not depend on the seed.
     let mut graph = topology.graph(0)?;
+    graph.degrade(degraded)?;
     graph.follow_all(traces)?;
     Ok(Extent { longest_delay: extent.longest_delay, ..graph.extent() })
 }
