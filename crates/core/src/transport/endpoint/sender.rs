@@ -444,6 +444,8 @@ impl Sender {
         let flight = self.scoreboard.flight_size();
         let (was_recovering, had_timed_out) =
             (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
+        // Before losses are detected, whose reordering window the smoothed RTT limits.
+        self.sample_rtt(now, packet);
         let is_reported = self.mechanism.acks.coalesced.is_some();
         let reported = packet.received().filter(|_| is_reported && packet.kind == Kind::Ack);
         let reported = reported.map(|received| self.scoreboard.on_report(received));
@@ -456,7 +458,6 @@ impl Sender {
             self.scoreboard.on_ack(packet.sequence, blocks, now, self.echoed_timestamp(packet))
         };
         let marked = self.has_new_mark(packet, options, outcome);
-        self.sample_rtt(now, packet);
         // RFC 6298 §5.3, RFC 6675 §6: only an advance of the cumulative acknowledgement restarts the
         // timer. If SACKs of new data did, the timeout of a lost retransmission could be postponed
         // without end. With RACK also a delivery from before the last transmission of the first

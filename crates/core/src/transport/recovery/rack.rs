@@ -4,9 +4,8 @@
 //! reordering window has passed since the transmission. A lost retransmission is therefore detected
 //! after an RTT instead of by the RTO. The cost of an ACK does not depend on the window.
 //!
-//! Deviations: the reordering window is limited by the last RTT (§6.2 step 4: the smoothed RTT). A
-//! timeout declares segments lost that were sent an RTT ago, as in Linux (`tcp_timeout_mark_lost`);
-//! §6.3 adds the reordering window.
+//! Deviation: a timeout declares segments lost that were sent an RTT ago, as in Linux
+//! (`tcp_timeout_mark_lost`); §6.3 adds the reordering window.
 
 use std::collections::VecDeque;
 
@@ -35,6 +34,8 @@ pub struct Rack {
     /// The last RTT sample (`RACK.rtt`), and the minimum.
     rtt: Duration,
     min_rtt: Option<Duration>,
+    /// The smoothed RTT, which limits the reordering window: the last RTT may be that of a faster path.
+    smoothed_rtt: Option<Duration>,
     /// The end of the delivered data (`RACK.fack`).
     delivered_end: u32,
     /// True if reordering was ever observed (`RACK.reordering_seen`).
@@ -99,6 +100,11 @@ impl Rack {
         if self.by_time.get(index) != Some(&(sent_at, sequence)) {
             self.by_time.insert(index, (sent_at, sequence));
         }
+    }
+
+    /// Sets the smoothed RTT of the sender.
+    pub fn set_smoothed_rtt(&mut self, smoothed: Option<Duration>) {
+        self.smoothed_rtt = smoothed;
     }
 
     /// Records that a spurious retransmission has revealed reordering.
@@ -166,7 +172,8 @@ impl Rack {
             return Duration::ZERO;
         }
         let min_rtt = self.min_rtt.unwrap_or_default();
-        (min_rtt * u64::from(1 + self.window_increments) / 4).min(self.rtt)
+        let most = self.smoothed_rtt.unwrap_or(self.rtt);
+        (min_rtt * u64::from(1 + self.window_increments) / 4).min(most)
     }
 
     fn is_in_flight(&self, sent_at: Time, sequence: u32) -> bool {
@@ -257,6 +264,16 @@ mod tests {
         assert_eq!(timer(rack.clone()), at(1 + RTT + RTT));
         rack.on_recovery_end();
         assert_eq!(timer(rack), at(1 + RTT + 25));
+    }
+
+    #[test]
+    fn the_smoothed_rtt_limits_the_window_and_not_the_last_one() {
+        let mut rack = sent(20);
+        rack.set_smoothed_rtt(Some(Duration::from_millis(3 * RTT)));
+        (0..20).for_each(|round| rack.on_duplicate_sack(round, round + 1));
+        // A fast path has given the last RTT.
+        rack.on_delivered(2, 3, at(2 + RTT), Time::NEVER);
+        assert_eq!(lost(&mut rack, 102, false).1, at(1 + RTT + 3 * RTT));
     }
 
     const NOTHING: [u32; 0] = [];

@@ -24,6 +24,7 @@ impl Sender {
 
     pub(super) fn add_rtt_sample(&mut self, sent: Time, now: Time) {
         self.rtt.add_sample(sent, now, self.mechanism.reliability.clock_granularity);
+        self.scoreboard.set_smoothed_rtt(self.rtt.smoothed());
     }
 
     /// Adds the RTT sample of an ACK, if there is one.

@@ -1,7 +1,7 @@
 //! Loss detection: by selective acknowledgements (RFC 6675), by time (RACK, RFC 8985), and by a timeout.
 
 use super::{AckOutcome, RecoveryState, Scoreboard};
-use crate::base::units::Time;
+use crate::base::units::{Duration, Time};
 use crate::transport::Recovery;
 use crate::transport::endpoint::timer_ticks;
 
@@ -16,6 +16,13 @@ impl Scoreboard {
             lost,
             starts_recovery: lost > 0 && self.enter_recovery(),
             ..AckOutcome::default()
+        }
+    }
+
+    /// Sets the smoothed RTT, which limits RACK's reordering window.
+    pub fn set_smoothed_rtt(&mut self, smoothed: Option<Duration>) {
+        if let Some(rack) = &mut self.rack {
+            rack.set_smoothed_rtt(smoothed);
         }
     }
 
