@@ -305,6 +305,37 @@ fn a_timer_of_either_host_reveals_the_loss_of_the_last_segments() {
     }
 }
 
+#[test]
+fn a_wait_for_credit_is_one_for_a_timer_if_the_data_before_was_lost() {
+    // At the start of a flow, the sender has a timer; later, the receiver. Credits of pHost and ExpressPass
+    // continue.
+    let (start, later) = ((100_000, ["1 us", "300 us"]), (1_000_000, ["200 us", "1200 us"]));
+    for (kind, cases) in [
+        ("ndp", &[start, later][..]),
+        ("homa", &[start, later]),
+        ("phost", &[start]),
+        ("expresspass", &[start]),
+    ] {
+        for (size, [fails, returns]) in cases {
+            let scenario = json!({
+                "topology": { "kind": "star", "hosts": 2, "rate": "10 Gbps", "delay": "1 us" },
+                "transport": kind,
+                "failures": [{ "link": "switch->host1", "fails": fails, "returns": returns }],
+                "convergence": "1 us",
+                "workload": flows(&[(0.0, 0, 1, *size)]),
+                "time_limit": "1 s",
+            });
+            let flow = &breakdowns(&scenario)[0];
+            let sum = |part: &str| {
+                let of_part = flow.iter().filter(|(name, _)| name.starts_with(part));
+                of_part.map(|(_, time)| *time as f64).sum::<f64>()
+            };
+            let lost = sum("recovery_timeout") / sum("");
+            assert!(lost > 0.5, "{kind}, {size} B: {lost} of {flow:?}");
+        }
+    }
+}
+
 /// Single packets that arrive as a Poisson process at a link of 1 Gb/s.
 fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
     json!({

@@ -22,8 +22,8 @@ pub struct SenderBreakdown {
     updated_at: Time,
     /// True if the next segment waits for the window or for credit. Otherwise pacing delays it, if anything.
     is_window_full: bool,
-    /// Retransmission timeouts until the window was full.
-    timeouts: u32,
+    /// Losses that timers had revealed when the window became full.
+    timer_losses: u32,
     /// Limit of the next segment by pacing, as of the last update.
     pacing_limit: PacingLimit,
     /// Number of the NIC's port that the last packet left by, and its total time paused, as of the
@@ -57,7 +57,7 @@ impl SenderBreakdown {
             next: BreakdownRef::default(),
             updated_at: now,
             is_window_full: false,
-            timeouts: 0,
+            timer_losses: 0,
             pacing_limit: PacingLimit::default(),
             port: (u32::MAX, Duration::ZERO),
             unacknowledged: VecDeque::new(),
@@ -169,24 +169,28 @@ impl SenderBreakdown {
             self.is_window_full = false;
             match record {
                 Some(record) => self.add_window_rtt(now, record, pool),
-                // Without an ACK only a tail loss probe may exceed the window.
-                None if sender.is_tail_probe_due() => {
-                    self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
+                None => {
+                    let reason = self.reason_without_ack(sender);
+                    self.add_wait(reason, now - self.updated_at, pool);
                 }
-                None if sender.uses_credit() => {
-                    self.add_wait(WaitReason::Credit, now - self.updated_at, pool);
-                }
-                // The timeout of a segment, or the answer to a request after one, opens the window.
-                None if sender.takes_turns() => {
-                    self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
-                }
-                // All packets in flight were lost, and their timeout has emptied the window.
-                None if sender.timeouts > self.timeouts => {
-                    self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
-                }
-                None => self.add_wait(WaitReason::Pacing, now - self.updated_at, pool),
             }
             self.updated_at = now;
+        }
+    }
+
+    /// Returns why the sender has waited until now, if no ACK has opened its window.
+    fn reason_without_ack(&self, sender: &Sender) -> WaitReason {
+        // All packets in flight were lost, and a timer of the sender has emptied the window, or one of the
+        // receiver has requested them again. Only a tail loss probe may exceed the window.
+        if sender.timer_losses() > self.timer_losses || sender.is_tail_probe_due() {
+            WaitReason::Timeout
+        } else if sender.uses_credit() {
+            WaitReason::Credit
+        } else if sender.takes_turns() {
+            // The answer to a request after the timeout of a segment opens the window.
+            WaitReason::Timeout
+        } else {
+            WaitReason::Pacing
         }
     }
 
@@ -301,7 +305,7 @@ impl SenderBreakdown {
             sender.is_open() && !sender.has_data(allowance),
         );
         if !was_full {
-            self.timeouts = sender.timeouts;
+            self.timer_losses = sender.timer_losses();
         }
         self.pacing_limit = sender.pacing_limit(allowance);
     }

@@ -139,6 +139,9 @@ pub struct Sender {
     pub retransmits: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
+    /// Losses that timers have revealed to a sender by credit: credits for data that it had sent, and first
+    /// requests without an answer.
+    credit_losses: u32,
 }
 
 impl Sender {
@@ -200,6 +203,7 @@ impl Sender {
             probed_at: now,
             retransmits: 0,
             timeouts: 0,
+            credit_losses: 0,
         }
     }
 

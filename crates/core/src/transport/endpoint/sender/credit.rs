@@ -70,7 +70,14 @@ impl Sender {
         let is_gap = self.mechanism.names_gaps && segment >= self.requested_until;
         if self.scoreboard.mark_missing(segment) && !is_gap {
             self.scoreboard.note_timed_out(segment);
+            self.credit_losses += 1;
         }
+    }
+
+    /// Number of losses that timers have revealed. Of a sender by credit not every timeout is one: it may
+    /// wait for its turn.
+    pub fn timer_losses(&self) -> u32 {
+        if self.requests_lost_data() { self.credit_losses } else { self.timeouts }
     }
 
     /// Handles the return of a segment's header: the segment is lost.
@@ -128,5 +135,9 @@ impl Sender {
         self.rtt.back_off();
         self.credit = CreditState::Due;
         self.requested_until = self.scoreboard.highest();
+        if self.scoreboard.highest() == 0 {
+            // The receiver answers the first request at once.
+            self.credit_losses += 1;
+        }
     }
 }
