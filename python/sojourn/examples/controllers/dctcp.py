@@ -1,4 +1,4 @@
-"""DCTCP (RFC 8257), equal to `transport = "dctcp"`."""
+"""DCTCP (RFC 8257), equal to `transport = "dctcp"` in the environment `paper`."""
 
 from typing import Annotated
 

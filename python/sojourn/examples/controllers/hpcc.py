@@ -1,4 +1,4 @@
-"""HPCC, equal to `transport = "hpcc"`."""
+"""HPCC, equal to `transport = "hpcc"` in the environment `paper`."""
 
 import math
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""TCP Reno (RFC 5681) with SACK, equal to `transport = "tcp"`."""
+"""TCP Reno (RFC 5681) with SACK, equal to `transport = "tcp"` in the environment `paper`."""
 
 from typing import Annotated
 

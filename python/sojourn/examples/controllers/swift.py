@@ -1,4 +1,4 @@
-"""Swift, equal to `transport = "swift"`."""
+"""Swift, equal to `transport = "swift"` in the environment `paper`."""
 
 from typing import Annotated
 
