@@ -150,6 +150,15 @@ def test_an_interval_covers_the_p99_of_few_samples_with_correlated_values() -> N
     assert covered / trials > 0.91
 
 
+def test_no_interval_begins_below_all_values() -> None:
+    # Neighbouring batches are alike: large slowdowns are in the first half only.
+    values = np.ones(2000)
+    values[:1000:25] = 50.0
+    p99, low, high = p99_interval([values], unfinished=0)
+    assert (p99, low) == (50.0, 1.0)
+    assert high > 60.0
+
+
 def test_an_interval_takes_flows_that_have_finished() -> None:
     values = np.random.default_rng(1).exponential(size=2000)
     p99, low, high = p99_interval([values], unfinished=20)

@@ -101,7 +101,8 @@ def p99_interval(samples: Sequence[Floats], unfinished: int) -> tuple[float, flo
     p99 = _p99(values)
     is_known = rank_of(0.99, len(values)) <= len(values) - unfinished
     reach = p99 * _p99_half_width(samples, p99) if is_known else math.nan
-    return p99, p99 - reach, p99 + reach
+    # No percentile is below all values: a slowdown is 1 at least.
+    return p99, float(np.maximum(p99 - reach, values.min())), p99 + reach
 
 
 def p99_rows(samples: Sequence[Bounded]) -> list[dict[str, Any]]:
