@@ -17,7 +17,7 @@ from sojourn.runs import answers
 from sojourn.runs.answers import OF_PACKETS
 from sojourn.scale.errors import Floats
 from sojourn.scale.law import Flags, FluidFlows, Law
-from sojourn.scale.sample import sprays
+from sojourn.scale.network import sprays
 from sojourn.scenario.encoding import parts, schema
 from sojourn.show.console import console
 from sojourn.show.fidelity import fidelity_lines

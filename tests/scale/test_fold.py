@@ -114,6 +114,23 @@ def test_a_fold_has_many_leaves_if_their_slow_uplinks_are_the_bottleneck(
     assert any(divided) == ("hosts" in units)
 
 
+@pytest.mark.parametrize(
+    ("transport", "units"),
+    [("dctcp", "8 of 32 leaves, 8 of 16 hosts in a rack"), ("ndp", "4 of 32 leaves")],
+)
+def test_racks_are_not_divided_if_packets_are_sprayed(transport: str, units: str) -> None:
+    rates = {"host_rate": "100 Gbps", "fabric_rate": "200 Gbps"}
+    whole = {
+        "topology": {"kind": "leaf_spine", "leaves": 32, **rates},
+        "transport": transport,
+        "workload": {
+            **{"kind": "poisson", "load": 0.42, "flows": 1000},
+            "sizes": {"kind": "fixed", "size": "10 KB"},
+        },
+    }
+    assert sojourn.fold(whole, 64).units == units
+
+
 def test_too_few_pods_for_a_loaded_core_cause_a_warning_or_an_error() -> None:
     # Racks with one uplink are not divided.
     single = SLOW_CORE | {"aggregations_per_pod": 1, "cores": 1}

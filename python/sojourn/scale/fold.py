@@ -20,6 +20,7 @@ from sojourn.scale.network import (
     MANY_PODS,
     Network,
     read_network,
+    sprays,
 )
 from sojourn.scale.trace import FEW_COMBINATIONS, fold_trace
 from sojourn.scenario.encoding import Prepared
@@ -156,8 +157,9 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     folded = _folded(given, complete, whole, part, sample)
     least = max(LEAST_HOSTS, 2 * folded.fan_in)
-    is_divisible = folded.are_alike
-    needs = _needs(whole, folded)
+    # Sprayed packets share all uplinks of a rack, and a half of these has larger fluctuations.
+    is_divisible = folded.are_alike and not sprays(complete["routing"])
+    needs = _needs(whole, folded, is_divisible=is_divisible)
     for need in needs:
         if part.has(*need, whole):
             return folded
@@ -222,15 +224,15 @@ def _needs_racks(whole: Network, loads: Mapping[str, float]) -> bool:
     return fabric > 0 and 1 - core / fabric >= MOSTLY_WITHIN_PODS
 
 
-def _needs(whole: Network, folded: Folded) -> Sequence[tuple[int, int]]:
+def _needs(whole: Network, folded: Folded, *, is_divisible: bool) -> Sequence[tuple[int, int]]:
     """Return the pods, and racks in each, that a fold needs because of queues, best first."""
     loads = _loads(whole, folded)
     racks = ENOUGH_RACKS if _needs_racks(whole, loads) else FEW
     if not _needs_pods(whole, loads):
         return [(FEW, racks)] if racks > FEW else []
-    # Racks of traces are not divided, so that more pods would have fewer racks.
+    # Without divided racks, more pods would have fewer racks.
     is_bottleneck = loads[whole.top_tier] >= OVERSUBSCRIBED * loads["access"]
-    is_shared = is_bottleneck and _is_slow(whole, whole.top_tier) and folded.are_alike
+    is_shared = is_bottleneck and _is_slow(whole, whole.top_tier) and is_divisible
     return [(pods, racks) for pods in ((MANY_PODS, ENOUGH_PODS) if is_shared else (ENOUGH_PODS,))]
 
 

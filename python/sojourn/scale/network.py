@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import parse_rate
+from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.reading import Scenario
 
 Hosts = npt.NDArray[np.int64]
@@ -221,3 +222,22 @@ def read_network(topology: Mapping[str, Any]) -> Network:
             "leaf_spine, clos and fat_tree do, others run with packets"
         )
     return Network(*sizes, {tier: parse_rate(rate) for tier, rate in rates.items()})
+
+
+PROBE = {
+    "environment": "lossless_datacentre",
+    "topology": "leaf_spine",
+    "transport": "tcp",
+    "workload": {"kind": "long_lived"},
+}
+"""Scenario whose defaults show if a routing sprays packets."""
+
+
+def sprays(routing: Any) -> bool:
+    """Return true if packets of a flow take different paths, however close they follow each other.
+
+    The core states it by a default: in the environment of the probe, loss recovery is go-back-N
+    unless packets of a flow overtake each other all the time.
+    """
+    transport = Prepared(PROBE | {"routing": routing}).complete()["transport"]
+    return bool(transport["reliability"]["recovery"] != "go_back_n")

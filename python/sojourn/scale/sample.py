@@ -8,7 +8,7 @@ from typing import Any
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FoldHostsError
 from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, least_hosts
-from sojourn.scale.network import read_network
+from sojourn.scale.network import read_network, sprays
 from sojourn.scale.trace import DEADLINE, columns_of_trace
 from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.fidelity import (
@@ -222,22 +222,3 @@ def _has_deadlines(part: Mapping[str, Any]) -> bool:
     if part["kind"] == "flows":
         return any(flow["deadline"] != "none" for flow in part["flows"])
     return bool(part.get("deadlines", "none") != "none")
-
-
-PROBE = {
-    "environment": "lossless_datacentre",
-    "topology": "leaf_spine",
-    "transport": "tcp",
-    "workload": {"kind": "long_lived"},
-}
-"""Scenario whose defaults show if a routing sprays packets."""
-
-
-def sprays(routing: Any) -> bool:
-    """Return true if packets of a flow take different paths, however close they follow each other.
-
-    The core states it by a default: in the environment of the probe, loss recovery is go-back-N
-    unless packets of a flow overtake each other all the time.
-    """
-    transport = Prepared(PROBE | {"routing": routing}).complete()["transport"]
-    return bool(transport["reliability"]["recovery"] != "go_back_n")
