@@ -60,6 +60,16 @@ def test_ratios_follow_the_fluid_up_to_large_slowdowns() -> None:
     np.testing.assert_allclose(predicted, packets)
 
 
+def test_ratios_of_neighbours_are_not_mixed() -> None:
+    # Few flows for each fluid slowdown, as of a size beside incasts in a small fold.
+    slowdowns = np.repeat([1.6, 2.2, 3.5, 5.0, 8.0], 4)
+    zeros = np.zeros(20)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 5e3, zeros, slowdowns)
+    packets = np.repeat([1.1, 2.2, 1.4, 2.0, 20.0], 4)
+    predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
+    np.testing.assert_allclose(predicted, packets)
+
+
 def test_classes_are_not_pooled() -> None:
     fluid, packets = flows(2000)
     incast = dataclasses.replace(fluid, classes=fluid.classes + 1)
