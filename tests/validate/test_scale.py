@@ -30,13 +30,14 @@ def test_a_fold_is_near_the_whole_and_another_load_is_not() -> None:
     seeds = [CASE.scenario | {"seed": seed} for seed in (1, 2)]
     truth = pl.DataFrame(scale.truth_of(CASE, sojourn.run_many(seeds)))
     answer = sojourn.run(CASE.scenario | {"fidelity": CASE.fidelity})
-    rows = list(scale.compare(CASE, truth, answer))
+    rows = list(scale.compare(CASE, truth, [answer]))
     assert {row.size for row in rows} == {"all", "10 KB to 100 KB"}
     # The p99 of 4000 flows differs by a tenth between seeds, and two seeds have wide intervals.
     assert abs(rows[0].error) < scale.BOUNDS["mean"]
     assert rows[0].verdict != "not held"
     busier = sojourn.override(CASE.scenario, {"workload": {"load": 0.6}})
-    rows = list(scale.compare(CASE, truth, sojourn.run(busier | {"fidelity": CASE.fidelity})))
+    answer = sojourn.run(busier | {"fidelity": CASE.fidelity})
+    rows = list(scale.compare(CASE, truth, [answer]))
     assert rows[0].error > 2 * scale.BOUNDS["mean"]
 
 
@@ -67,14 +68,31 @@ def test_a_number_is_judged_by_its_interval_over_the_seeds_of_both_sides() -> No
         (scattered, near, "not judged"),
         (near, scattered, "not judged"),
     ):
-        mean, p99 = scale.compare(CASE, whole_with(whole), answer_with(answer))
+        mean, p99 = scale.compare(CASE, whole_with(whole), [answer_with(answer)])
         assert (mean.verdict, p99.verdict) == (expected, expected), (whole, answer)
+
+
+def test_answers_of_several_seeds_are_compared_by_their_means() -> None:
+    answers = [answer_with([slowdown]) for slowdown in (1.98, 2.0, 2.02)]
+    mean, p99 = scale.compare(CASE, whole_with([2.0, 1.98, 2.02]), answers)
+    assert mean.predicted == pytest.approx(2.0)
+    assert (mean.verdict, p99.verdict) == ("held", "held")
+    # Of the answers, each without scatter of its own, one is the mean of the truths.
+    assert mean.covered == pytest.approx(1 / 3)
+
+
+def test_a_case_has_as_many_samples_or_answers_as_whole_runs() -> None:
+    for case in scale.cases():
+        questions = case.questions
+        samples = questions[0]["fidelity"]["samples"]
+        assert (samples if case.rung == "sample" else len(questions)) == scale.SEEDS
+        assert len({question.get("seed", 1) for question in questions}) == len(questions)
 
 
 def test_nine_in_ten_numbers_must_be_within_their_bounds() -> None:
     held, wrong, unsure = (
         scale.Row(
-            *("c", "sample", "all", 5000, "mean", 1.0, 1.0, 0.9, 1.1),
+            *("c", "sample", "all", 5000, "mean", 1.0, 1.0, 0.9, 1.1, 1.0),
             ratio=Comparison("ratio", 1.0, 0.95, 1.05, low, high),
         )
         for low, high in ((0.99, 1.01), (1.06, 1.1), (1.0, 1.1))

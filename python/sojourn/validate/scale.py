@@ -29,7 +29,7 @@ from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
 from sojourn.base.statistics import BATCHES, half_width, nearest_rank
-from sojourn.runs import answers
+from sojourn.runs.answers import SAMPLE as SAMPLE_COLUMN
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run_many
 from sojourn.scenario.encoding import as_json, trace
@@ -56,7 +56,7 @@ RACKS = {name: {"mean": 0.05, "p99": 0.15} for name in ("hottest racks", "coldes
 HOSTS_PER_RACK = 16
 
 SEEDS = 10
-"""Whole runs of a case, and folded networks of `sample`."""
+"""Whole runs of a case, folded networks of `sample`, and answers of `flows`."""
 
 INSIDE = 0.9
 """Share of the judged numbers of a goal that must be within their bounds."""
@@ -94,6 +94,14 @@ class Case:
     def rung(self) -> str:
         """Name of the fidelity."""
         return str(self.fidelity["kind"])
+
+    @property
+    def questions(self) -> list[Scenario]:
+        """Scenarios of the answers: one with a sample per seed, or one per seed for `flows`."""
+        question = {**self.scenario, FIELD: self.fidelity}
+        if self.rung == SAMPLE:
+            return [question]
+        return [{**question, "seed": seed} for seed in range(1, SEEDS + 1)]
 
     @property
     def digest(self) -> str:
@@ -223,13 +231,12 @@ def slowdowns(case: Case, result: Result) -> dict[str, pl.DataFrame]:
     return {name: group for name, group in groups.items() if group.height >= LEAST_SHOWN}
 
 
-def sections(flows: pl.DataFrame) -> list[Floats]:
-    """Return the slowdowns of each sample; without samples, of batches in order of start."""
-    if answers.SAMPLE in flows.columns:
-        samples = flows.partition_by(answers.SAMPLE)
-        samples.sort(key=lambda sample: sample[answers.SAMPLE][0])
-        return [sample["value"].to_numpy() for sample in samples]
-    return np.array_split(flows["value"].to_numpy(), BATCHES)
+def sections(answers: Sequence[pl.DataFrame]) -> list[Floats]:
+    """Return the slowdowns of each answer; of a single answer, of each of its samples."""
+    if len(answers) == 1:
+        samples = answers[0].partition_by(SAMPLE_COLUMN)
+        answers = sorted(samples, key=lambda sample: sample[SAMPLE_COLUMN][0])
+    return [answer["value"].to_numpy() for answer in answers]
 
 
 def statistic(values: Floats, name: str) -> float:
@@ -256,9 +263,12 @@ class Row:
     metric: str
     truth: float
     predicted: float
+    """Number of the answer, or mean of the numbers of several answers."""
     low: float
     high: float
-    """Interval that the answer shows."""
+    """Interval that an answer shows: means of its ends over several answers."""
+    covered: float
+    """Share of the answers whose intervals contain the truth."""
     ratio: Comparison | None
     """Prediction / truth, its interval and bounds; `None` with too few flows for a judgement."""
 
@@ -277,11 +287,6 @@ class Row:
         """True if the error is within its bounds, whatever its interval."""
         return self.ratio is not None and self.ratio.margin >= 0
 
-    @property
-    def is_covered(self) -> bool:
-        """True if the interval of the prediction contains the truth."""
-        return self.low <= self.truth <= self.high
-
 
 def truth_of(case: Case, results: Sequence[Result]) -> list[dict[str, Any]]:
     """Return the numbers of whole runs of seeds 1, 2, … as rows of the table of truths."""
@@ -297,29 +302,37 @@ def truth_of(case: Case, results: Sequence[Result]) -> list[dict[str, Any]]:
     ]
 
 
-def compare(case: Case, truth: pl.DataFrame, answer: Result) -> Iterator[Row]:
+def compare(case: Case, truth: pl.DataFrame, answers: Sequence[Result]) -> Iterator[Row]:
     """Yield the numbers of a case with their predictions."""
     bounds = case.bounds or BOUNDS
-    for size, flows in slowdowns(case, answer).items():
+    groups = [slowdowns(case, answer) for answer in answers]
+    for size in groups[0]:
         of_seeds = truth.filter(size=size).sort("seed")
         if of_seeds.height < truth["seed"].n_unique():
             continue
-        values, parts = flows["value"].to_numpy(), sections(flows)
+        of_answers = [group[size] for group in groups]
+        values = [flows["value"].to_numpy() for flows in of_answers]
+        parts = sections(of_answers)
         least = int(of_seeds["flows"].to_numpy().min())
         # The bounds of `flows` are for all flows and for racks, those of `sample` for sizes.
         is_judged = least >= LEAST_FLOWS and (case.rung == SAMPLE or size in (ALL.name, *RACKS))
         for name in BOUNDS:
-            of_whole, predicted = of_seeds[name].to_numpy(), statistic(values, name)
+            of_whole = of_seeds[name].to_numpy()
+            whole = float(of_whole.mean())
+            predicted = float(np.mean([statistic(each, name) for each in values]))
+            intervals = np.array([interval(each, name) for each in values])
             bound = RACKS.get(size, {}).get(name, bounds[name])
             ratios = [
-                predicted / of_whole.mean(),
+                predicted / whole,
                 *(statistic(p, name) / t for p, t in zip(parts, of_whole, strict=True)),
             ]
             overall, *of_sections = (between(r, 1 - bound, 1 + bound, "ratio") for r in ratios)
             (ratio,) = with_intervals(overall, of_sections).parts
+            low, high = intervals.T
             yield Row(
-                *(case.name, case.rung, size, least, name),
-                *(float(of_whole.mean()), predicted, *interval(values, name)),
+                *(case.name, case.rung, size, least, name, whole, predicted),
+                *(float(low.mean()), float(high.mean())),
+                covered=float(np.mean((low <= whole) & (whole <= high))),
                 ratio=ratio if is_judged and isinstance(ratio, Comparison) else None,
             )
 
@@ -377,16 +390,12 @@ def validate(chosen: Sequence[Case], **options: Any) -> list[Row]:
         raise ScenarioError(
             f"{missing[0]}: has no current truth; `sojourn validate {NAME} --truth` runs it"
         )
-    answers = run_many(
-        [{**case.scenario, FIELD: case.fidelity} for case in chosen],
-        what=f"validate {NAME}",
-        **options,
-    )
-    return [
-        row
-        for case, answer in zip(chosen, answers, strict=True)
-        for row in compare(case, by_case[case.name], answer)
-    ]
+    asked = [(case, question) for case in chosen for question in case.questions]
+    results = run_many([question for _, question in asked], what=f"validate {NAME}", **options)
+    answers: dict[str, list[Result]] = {}
+    for (case, _), result in zip(asked, results, strict=True):
+        answers.setdefault(case.name, []).append(result)
+    return [row for case in chosen for row in compare(case, by_case[case.name], answers[case.name])]
 
 
 def goals(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -467,7 +476,7 @@ def _summary(rows: Sequence[Row]) -> Table:
                 *(f"{100 * np.quantile(errors, share):.1f} %" for share in (0.5, 0.9)),
                 f"{100 * np.mean([row.is_within for row in goal]):.0f} %",
                 *(str(sum(row.verdict == word for row in goal)) for word in SIGNS),
-                f"{100 * np.mean([row.is_covered for row in goal]):.0f} %",
+                f"{100 * np.mean([row.covered for row in goal]):.0f} %",
                 verdict(goal),
             ]
         )
