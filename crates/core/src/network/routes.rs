@@ -34,7 +34,9 @@ crate::choices! {
         /// Like `ecmp`, with the same hash seed at every node: nodes in a row choose alike, and a part of
         /// the links has no traffic (polarisation).
         EcmpEqualSeeds = "ecmp_equal_seeds",
-        /// Every packet takes the next path in turn, starting anywhere.
+        /// Every packet takes the next path in turn, starting anywhere. All packets of a flow in one
+        /// direction have one turn: if ACKs and credits alternate, and the number of paths is even, ACKs
+        /// take one half of the paths and credits the other.
         SprayRoundRobin = "spray_round_robin",
         /// Every packet takes a random path.
         SprayRandom = "spray_random",
@@ -476,7 +478,7 @@ impl Routes {
         self.routing.takes_one_path()
     }
 
-    /// Returns the time of a packet of `bytes` over an empty network.
+    /// Returns the time of a packet of `bytes` over an empty network, on the first path.
     pub fn packet_time(
         &self,
         graph: &Graph,
@@ -484,11 +486,32 @@ impl Routes {
         format: &Format,
         bytes: Bytes,
     ) -> Duration {
-        let path = self.links(route).next().unwrap_or_default();
-        path.iter().fold(Duration::ZERO, |sum, link| {
+        self.packet_times(graph, route, format, bytes).next().unwrap_or_default()
+    }
+
+    /// Returns the time of a packet of `bytes` over an empty network, on the slowest path.
+    pub fn longest_packet_time(
+        &self,
+        graph: &Graph,
+        route: Route,
+        format: &Format,
+        bytes: Bytes,
+    ) -> Duration {
+        self.packet_times(graph, route, format, bytes).max().unwrap_or_default()
+    }
+
+    fn packet_times(
+        &self,
+        graph: &Graph,
+        route: Route,
+        format: &Format,
+        bytes: Bytes,
+    ) -> impl Iterator<Item = Duration> {
+        let of_link = move |sum, link: &LinkId| {
             let link = &graph.links[*link as usize];
             sum + format.transmission_time(link.rate, bytes) + link.delay
-        })
+        };
+        self.links(route).map(move |path| path.iter().fold(Duration::ZERO, of_link))
     }
 
     /// Releases the route of a flow that has ended, and the reverse route.

@@ -112,6 +112,31 @@ fn flows_in_both_directions_do_not_delay_each_others_control_packets() {
 }
 
 #[test]
+fn windows_of_sprayed_flows_fill_the_slowest_path() {
+    let slowdown = |rows: [&str; 2]| {
+        let links =
+            format!("from,to,rate,delay\na,s1,10 Gbps,1 us\nb,s2,10 Gbps,1 us\n{}", rows.concat());
+        run(&json!({
+            "topology": { "kind": "graph", "file": { "name": "links.csv", "text": links } },
+            "transport": "ndp",
+            "routing": "spray_random",
+            "workload": {
+                "kind": "flows",
+                "flows": [{ "source": 0, "target": 1, "size": "1 MB", "start": "0 s" }],
+            },
+        }))
+        .flows
+        .slowdown[0]
+    };
+    let near = "s1,m1,10 Gbps,1 us\nm1,s2,10 Gbps,1 us\n";
+    let far = "s1,m2,10 Gbps,11 us\nm2,s2,10 Gbps,11 us\n";
+    // With the window of the first path, 1.9 if that was the near one.
+    for slowdown in [slowdown([near, far]), slowdown([far, near])] {
+        assert!(slowdown < 1.1, "{slowdown}");
+    }
+}
+
+#[test]
 fn degraded_links_count_for_the_scale_of_a_network() {
     let links =
         ["host1->switch", "switch->host1"].map(|link| json!({ "link": link, "share": 0.1 }));

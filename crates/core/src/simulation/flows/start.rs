@@ -9,7 +9,6 @@ use crate::base::schema::Problem;
 use crate::base::units::{Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::{Graph, LinkId};
-use crate::model::ideal_fct::{self, Order};
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
 use crate::record::rtts::{RttProbes, RttTrace};
@@ -217,16 +216,15 @@ impl Simulation<'_> {
         let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.path_key());
         let [_, reverse] = route.both();
         let routes = self.network.routes();
-        let (paths, size) = (routes.links(route), format.payload);
-        let packet_time = ideal_fct::over_paths(graph, paths, format, size, Order::OfPath).total();
+        // The window of a sprayed flow is to fill the slowest of its paths.
+        let time = |route, bytes| routes.longest_packet_time(graph, route, format, bytes);
         let transport = self.transports.of_class(spec.class);
         let mut cached_state =
             self.path_states.get(&(spec.source, spec.target)).copied().unwrap_or_default();
         if !transport.mechanism.reliability.cached_ssthresh {
             cached_state.ssthresh = None;
         }
-        let ack_time = routes.packet_time(graph, reverse, format, format.ack);
-        let base_rtt = packet_time + ack_time;
+        let base_rtt = time(route, format.full()) + time(reverse, format.ack);
         let line_rate = routes.line_rate(graph, route);
         let path = Path {
             flow: spec.id,

@@ -167,12 +167,11 @@ impl SenderBreakdown {
             self.add_pacing(now, sender, newly_paused, pool);
         } else if record.is_some() || sender.has_data(allowance) {
             self.is_window_full = false;
-            match record {
-                Some(record) => self.add_window_rtt(now, record, pool),
-                None => {
-                    let reason = self.reason_without_ack(sender);
-                    self.add_wait(reason, now - self.updated_at, pool);
-                }
+            if let Some(record) = record {
+                self.add_window_rtt(now, record, pool);
+            } else {
+                let reason = self.reason_without_ack(sender);
+                self.add_wait(reason, now - self.updated_at, pool);
             }
             self.updated_at = now;
         }
