@@ -104,28 +104,6 @@ def test_few_combinations_of_racks_are_stated(leaves: int, has_line: bool) -> No
     )
 
 
-def test_flows_that_start_together_keep_their_number_and_have_distinct_senders() -> None:
-    random = np.random.default_rng(1)
-    events = [
-        pl.DataFrame(
-            {
-                "start_s": [event * 1e-4] * 20,
-                "source": random.choice(np.delete(np.arange(256), event), 20, replace=False),
-                "target": [event] * 20,
-                "size_bytes": [20_000] * 20,
-            }
-        )
-        for event in range(256)
-    ]
-    flows = flows_of(sojourn.fold(scenario(pl.concat(events)), 64))
-    groups = flows.group_by("start_s").agg(
-        pl.len().alias("flows"), pl.col("source").n_unique(), pl.col("target").n_unique()
-    )
-    assert groups.height == 64
-    assert groups["flows"].to_list() == groups["source"].to_list() == [20] * 64
-    assert (groups["target"] == 1).all()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -131,9 +131,10 @@ def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
         line = short_queues(fidelity["units"], fidelity.get("short", "core"), enough)
         lines["pods"] = enough, line
     if fidelity["fan_in"] and kept < NEAR_FAN_IN * fidelity["fan_in"]:
+        incast = "each incast" if fidelity["are_alike"] else "the largest incast"
         lines["fan_in"] = (
             fidelity["fan_in"] / kept,
-            f"{fidelity['fan_in']} of {kept} hosts send in each incast: "
+            f"{fidelity['fan_in']} of {kept} hosts send in {incast}: "
             f"keep {NEAR_FAN_IN * fidelity['fan_in']} hosts or more",
         )
     return lines

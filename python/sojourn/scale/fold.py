@@ -12,6 +12,7 @@ from typing import Any
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FoldHostsError
 from sojourn.base.units import count
+from sojourn.scale.incasts import base_rtt_s
 from sojourn.scale.network import (
     ENOUGH_PODS,
     ENOUGH_RACKS,
@@ -84,7 +85,7 @@ class Folded:
     are_alike: bool = True
     """As the function `are_alike`."""
     fan_in: int = 0
-    """Most senders of an incast."""
+    """Most senders of an incast, or of flows of a trace that start together for one host."""
     partners: tuple[float, float] = (0.0, 0.0)
     """As `FoldedTrace.partners`; of several traces, those with the largest difference."""
     not_preserved: Sequence[str] = ()
@@ -261,7 +262,7 @@ def _folded(
     topology = complete["topology"]
     if topology["kind"] != FAT_TREE:
         topology = {"kind": topology["kind"], **table(given["topology"])}
-    folding = Folding(given, whole, part, sample)
+    folding = Folding(given, whole, part, sample, base_rtt_s(complete))
     folded = {
         **given,
         "topology": part.topology(topology, whole),
@@ -277,7 +278,7 @@ def _folded(
     return Folded(
         *(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations),
         are_alike=are_alike(workload),
-        fan_in=_largest_fan_in(workload),
+        fan_in=max(_largest_fan_in(workload), folding.fan_in),
         partners=folding.partners,
         not_preserved=(
             *NOT_PRESERVED,

@@ -5,8 +5,8 @@ all racks; they form new pods. A flow whose sender is kept stays, with start and
 rack it takes the target of a flow of about its size that a kept host receives from the same
 distance, and each such target is taken once, so that a kept host receives what it received. (Draws
 by the bytes that hosts receive would send all flows to the hosts that happen to receive a few large
-ones.) Flows that start together for one target stay together if the target is kept, with distinct
-senders.
+ones.) Flows that start together for one target (`incasts`) stay together if the target is kept,
+with starts and sizes; their senders are new ones, as many as before.
 """
 
 import math
@@ -20,6 +20,7 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FoldHostsError
+from sojourn.scale.incasts import ALONE, fan_in, incasts
 from sojourn.scale.network import Hosts, Network
 from sojourn.scenario.encoding import trace
 from sojourn.scenario.reading import Scenario
@@ -60,6 +61,8 @@ class FoldedTrace:
     with targets drawn anew: means over racks of the whole, weighted by bytes."""
     combinations: int
     """Number of combinations of racks from which those kept are drawn."""
+    fan_in: int
+    """Most senders that start together for one host of the whole; 0 if none do."""
 
 
 def columns_of_trace(text: str) -> list[str]:
@@ -68,18 +71,21 @@ def columns_of_trace(text: str) -> list[str]:
     return [name.strip() for name in header.split(",")]
 
 
-def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> FoldedTrace:
+def fold_trace(
+    scenario: Scenario, whole: Network, part: Network, seed: int, rtt_s: float
+) -> FoldedTrace:
     """Return the trace of a scenario for a part of its network; `seed` chooses racks and targets.
 
-    Raises `ScenarioError` for an invalid trace, for flows that start after others, and if no flow
-    is kept.
+    `rtt_s` is the base RTT of the network in seconds. Raises `ScenarioError` for an invalid trace,
+    for flows that start after others, and if no flow is kept.
     """
     text = scenario["workload"]["file"]["text"]
     if "after" in columns_of_trace(text):
         raise ScenarioError("workload.file: flows `after` others do not fold")
     columns = trace(scenario)
     flows = columns["flows"]
-    folding = _TraceFolding(whole, part, flows, np.random.default_rng(seed))
+    groups = incasts(flows, rtt_s, whole.rates["access"])
+    folding = _TraceFolding(whole, part, flows, groups, np.random.default_rng(seed))
     kept = folding.folded()
     if not kept.height:
         raise FoldHostsError(
@@ -110,7 +116,8 @@ def fold_trace(scenario: Scenario, whole: Network, part: Network, seed: int) -> 
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     text = table.write_csv(float_precision=12)
     partners = _partners(whole, folding.sources, folding.targets, sizes)
-    return FoldedTrace(text, loads, partners, folding.combinations)
+    most = fan_in(groups, folding.sources)
+    return FoldedTrace(text, loads, partners, folding.combinations, most)
 
 
 def _loads(
@@ -168,14 +175,13 @@ class _TraceFolding:
         whole: Network,
         part: Network,
         flows: Mapping[str, Any],
+        groups: Hosts,
         random: np.random.Generator,
     ) -> None:
         self._whole, self._part, self._random = whole, part, random
         self.sources: Hosts = flows["source"].astype(np.int64)
         self.targets: Hosts = flows["target"].astype(np.int64)
-        groups = pl.DataFrame({"start": flows["start_s"], "target": self.targets})
-        self._are_together = groups.select(pl.len().over("start", "target") > 1).to_series()
-        self._starts = flows["start_s"]
+        self._groups, self._are_together = groups, groups != ALONE
         hosts, sizes = whole.hosts, flows["size_bytes"].astype(np.float64)
         self._sizes: Floats = sizes
         self._sent: Floats = np.bincount(self.sources, sizes, hosts).astype(np.float64)
@@ -245,7 +251,7 @@ class _TraceFolding:
 
     def folded(self) -> pl.DataFrame:
         """Return the kept flows in order: `row` in the trace, new `source` and `target`."""
-        together = self._are_together.to_numpy()
+        together = self._are_together
         alone = np.flatnonzero(~together & (self._new[self.sources] >= 0))
         sources = self._new[self.sources[alone]]
         tables = [(alone, sources, self._new_targets(alone, sources))]
@@ -260,7 +266,7 @@ class _TraceFolding:
         distances = self._whole.distances(self.sources, self.targets)
         of_flows = distances[rows]
         targets: Hosts = self._new[self.targets[rows]]
-        received = np.flatnonzero(~self._are_together.to_numpy() & (self._new[self.targets] >= 0))
+        received = np.flatnonzero(~self._are_together & (self._new[self.targets] >= 0))
         of_received = distances[received]
         hosts_per_pod = self._part.racks * self._part.hosts_per_rack
         for pod in range(self._part.pods):
@@ -301,25 +307,25 @@ class _TraceFolding:
         return targets
 
     def _new_senders(self, rows: Hosts) -> tuple[Hosts, Hosts, Hosts]:
-        """Return the flows of each group that starts together, with distinct senders."""
+        """Return the flows of each group, with as many senders at each distance as before."""
         targets = self._new[self.targets[rows]]
         sources = np.empty_like(targets)
         distances = self._whole.distances(self.sources[rows], self.targets[rows])
-        table = pl.DataFrame({"start": self._starts[rows], "target": targets}).with_row_index()
-        for (_, target), group in table.group_by("start", "target", maintain_order=True):
+        table = pl.DataFrame({"group": self._groups[rows]}).with_row_index()
+        for _, group in table.group_by("group", maintain_order=True):
             members = group["index"].to_numpy()
-            for distance in range(3):
+            for distance in np.unique(distances[members]):
                 of_distance = members[distances[members] == distance]
-                hosts, odds = self._candidates(int(str(target)), distance, self._sent)
-                if len(of_distance) > np.count_nonzero(odds):
+                senders, places = np.unique(self.sources[rows[of_distance]], return_inverse=True)
+                target = int(targets[of_distance[0]])
+                hosts, odds = self._candidates(target, int(distance), self._sent)
+                if len(senders) > np.count_nonzero(odds):
                     raise FoldHostsError(
                         "hosts: the fold has fewer senders than start together for one host; "
                         "keep more hosts"
                     )
-                if len(of_distance):
-                    sources[of_distance] = self._random.choice(
-                        hosts, len(of_distance), replace=False, p=odds
-                    )
+                drawn = self._random.choice(hosts, len(senders), replace=False, p=odds)
+                sources[of_distance] = drawn[places]
         return rows, sources, targets
 
     def _candidates(self, host: int, distance: int, weights: Floats) -> tuple[Hosts, Floats]:

@@ -24,14 +24,18 @@ FOLDING = ("poisson", "incast", "synchronised", "long_lived", "rpc", "storage", 
 class Folding:
     """Traffic of a part of a network; collects the expected utilisations of both."""
 
-    def __init__(self, scenario: Scenario, whole: Network, part: Network, sample: int) -> None:
-        self._scenario = scenario
+    def __init__(
+        self, scenario: Scenario, whole: Network, part: Network, sample: int, rtt_s: float
+    ) -> None:
+        """Fold workloads of `scenario`; `rtt_s` is the base RTT of the network in seconds."""
+        self._scenario, self._rtt_s = scenario, rtt_s
         self._whole, self._part, self._sample = whole, part, sample
         self._share = part.hosts / whole.hosts
         self._sums: dict[str, tuple[float, float]] = {}
         self._are_known = True
         self._partners: list[tuple[float, float]] = []
         self.differences: list[str] = []
+        self.fan_in = 0
 
     @property
     def partners(self) -> tuple[float, float]:
@@ -110,9 +114,10 @@ class Folding:
             raise ScenarioError(_connections_error(field))
         file = given["file"]
         scenario = {**self._scenario, "workload": given}
-        folded = fold_trace(scenario, self._whole, self._part, self._sample)
+        folded = fold_trace(scenario, self._whole, self._part, self._sample, self._rtt_s)
         self._add_loads(*folded.loads)
         self._partners.append(folded.partners)
+        self.fan_in = max(self.fan_in, folded.fan_in)
         if folded.combinations < FEW_COMBINATIONS:
             self.differences.append(
                 f"samples keep nearly the same racks of a trace ({folded.combinations} "
