@@ -9,6 +9,7 @@ import pytest
 
 import sojourn
 from scale.test_trace import LEAVES, flows_of, scenario, skewed
+from sojourn import ScenarioError
 from sojourn.analysis.fidelity import doubts
 from sojourn.scale import trace
 from sojourn.scale.incasts import ALONE, base_rtt_s, fan_in, incasts
@@ -128,6 +129,22 @@ def test_a_large_incast_of_a_trace_causes_a_warning() -> None:
     answer = sojourn.run(whole | {"fidelity": {"kind": "sample", "hosts": 64}})
     line = "20 of 64 hosts send in the largest incast: keep 80 hosts or more"
     assert doubts(answer)["fan_in"] == line
+
+
+def test_too_few_senders_for_an_incast_are_an_error_that_names_enough_hosts() -> None:
+    whole = scenario(bursts(1e-6, 70, targets=128)) | {"topology": LEAVES}
+    with pytest.raises(ScenarioError, match=r"fewer senders than start together .*; keep 96 hosts"):
+        sojourn.fold(whole, 64)
+    assert sojourn.fold(whole, 96).kept == 96
+
+
+def test_racks_of_another_load_are_an_error_that_names_enough_hosts() -> None:
+    flows = skewed(300, sigma=2.0)
+    with pytest.raises(ScenarioError, match=r"would carry .* % on .* links, .*; keep") as error:
+        sojourn.fold(scenario(flows), 64)
+    enough = int(str(error.value).split()[-2])
+    assert 64 < enough < 256
+    assert sojourn.fold(scenario(flows), enough).kept == enough
 
 
 @pytest.mark.parametrize("kind", ["leaf_spine", "clos", "fat_tree"])

@@ -18,6 +18,10 @@ class FoldHostsError(ScenarioError):
     """Error in the number of hosts of a fold; the message begins with `hosts: `."""
 
 
+class FewHostsError(FoldHostsError):
+    """Error of a fold that more hosts avoid; the message does not state how many."""
+
+
 def prefixed(error: ScenarioError, prefix: str) -> ScenarioError:
     """Return an error of the same class and notes whose message begins with `PREFIX: `."""
     longer = type(error)(f"{prefix}: {error}")

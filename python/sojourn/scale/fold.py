@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.base.errors import FoldHostsError
+from sojourn.base.errors import FewHostsError, FoldHostsError
 from sojourn.base.units import count
 from sojourn.scale.incasts import base_rtt_s
 from sojourn.scale.network import (
@@ -33,6 +33,9 @@ LEAST_HOSTS, LEAST_RACKS = 64, 4
 
 LARGEST_ERROR_OF_TRACES = 0.1
 """`LARGEST_ERROR`, where the racks of a trace differ."""
+
+STEP = 1.1
+"""Ratio of consecutive numbers of hosts of which one is sought that suffices."""
 
 FEW = 2
 """Racks in a pod, or pods, with which overloads differ from those of more."""
@@ -129,10 +132,39 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     fold: a topology whose racks are not alike, links that fail or differ, or a workload that names
     hosts.
     """
-    # All flows of the few hosts have records.
-    given = {
-        name: value for name, value in with_files(scenario).items() if name not in (FIELD, RECORDS)
-    }
+    try:
+        return fold_with(scenario, hosts, sample)
+    except FewHostsError as error:
+        enough = _enough_hosts(scenario, hosts, sample)
+        raise FoldHostsError(f"{error}; keep {enough} hosts") from None
+
+
+def _enough_hosts(scenario: ScenarioLike, hosts: int, sample: int) -> int:
+    """Return more hosts than these with which the sample folds, and those next to it.
+
+    The least of those that are tried, each a `STEP` larger than the one before.
+    """
+    topology = Prepared(_without_fidelity(scenario)).complete()["topology"]
+    whole, tried = read_network(topology), hosts
+    for size in whole.sizes(hosts + 1):
+        if size < min(STEP * tried, whole.hosts):
+            continue
+        tried = size
+        try:
+            for each in range(max(0, sample - 1), sample + 2):
+                fold_with(scenario, size, each)
+        except FoldHostsError:
+            continue
+        return size
+    return whole.hosts
+
+
+def fold_with(scenario: ScenarioLike, hosts: int, sample: int) -> Folded:
+    """Return the same as `fold`, but raise `FewHostsError` if more hosts may suffice.
+
+    Searching their number takes several folds.
+    """
+    given = _without_fidelity(scenario)
     complete = Prepared(given).complete()
     whole = read_network(complete["topology"])
     if whole.hosts <= hosts:
@@ -142,8 +174,8 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
             raise ScenarioError(
                 f"{name}: do not fold, as they concern single links; run the scenario with packets"
             )
-    part = whole.folded(hosts)
     _check_size(whole, hosts, complete["workload"])
+    part = whole.folded(hosts)
     if part.hosts == whole.hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     folded = _folded(given, complete, whole, part, sample)
@@ -164,6 +196,12 @@ def fold(scenario: ScenarioLike, hosts: int = Fidelity.hosts, sample: int = 0) -
     if _is_refused(whole, part, folded, short):
         raise FoldHostsError(f"hosts: {short_queues(folded.units, short, number)}")
     return replace(folded, enough=number, short=short)
+
+
+def _without_fidelity(scenario: ScenarioLike) -> Scenario:
+    """Return the scenario of a run with packets in which all flows have records."""
+    names = (FIELD, RECORDS)
+    return {name: value for name, value in with_files(scenario).items() if name not in names}
 
 
 def _check_size(whole: Network, hosts: int, workload: Mapping[str, Any]) -> None:
@@ -271,9 +309,9 @@ def _folded(
     largest_error = LARGEST_ERROR if are_alike(workload) else LARGEST_ERROR_OF_TRACES
     for tier, loads in folding.utilisations.items():
         if abs(loads[1] - loads[0]) > largest_error * loads[0]:
-            raise FoldHostsError(
+            raise FewHostsError(
                 f"hosts: the fold would carry {100 * loads[1]:.1f} % on {tier} links, where the "
-                f"whole network carries {100 * loads[0]:.1f} %; keep more hosts"
+                f"whole network carries {100 * loads[0]:.1f} %"
             )
     return Folded(
         *(folded, whole.hosts, part.hosts, _units(whole, part), folding.utilisations),

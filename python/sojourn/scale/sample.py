@@ -7,7 +7,7 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FoldHostsError
-from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, least_hosts
+from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, fold_with, least_hosts
 from sojourn.scale.network import read_network, sprays
 from sojourn.scale.trace import DEADLINE, columns_of_trace
 from sojourn.scenario.encoding import Prepared
@@ -34,9 +34,14 @@ SEEDS = 1 << 64
 class Samples:
     """Folded networks of a scenario, each with a seed of its own."""
 
-    def __init__(self, scenario: Mapping[str, Any], fidelity: Fidelity) -> None:
-        """Fold the scenario; raise `ScenarioError` if it cannot be answered by samples."""
-        self._scenario = scenario
+    def __init__(
+        self, scenario: Mapping[str, Any], fidelity: Fidelity, *, has_advice: bool = True
+    ) -> None:
+        """Fold the scenario; raise `ScenarioError` if it cannot be answered by samples.
+
+        With `has_advice`, an error about too few hosts names enough of them.
+        """
+        self._scenario, self._fold = scenario, fold if has_advice else fold_with
         self._whole = {name: value for name, value in scenario.items() if name != FIELD}
         if (model := self._whole.get("model", "packet")) != "packet":
             raise ScenarioError(
@@ -70,7 +75,7 @@ class Samples:
         most = self.fidelity.samples if self.fidelity.precision == "none" else MAX_SAMPLES
         seed = (int(self._whole.get("seed", 1)) * most + len(self.seeds)) % SEEDS
         try:
-            folded = fold(self._whole, self.fidelity.hosts, seed)
+            folded = self._fold(self._whole, self.fidelity.hosts, seed)
         except FoldHostsError as error:
             raise ScenarioError(f"{FIELD}.{error}") from None
         self.seeds.append(seed)
@@ -92,12 +97,12 @@ class Samples:
             return None
         fidelity = replace(self.fidelity, hosts=folded.kept // 2)
         try:
-            return Samples(self._scenario, fidelity)
+            return Samples(self._scenario, fidelity, has_advice=check != AUTO)
         except ScenarioError as error:
             if check == AUTO:
                 return None
             self._check_half(fidelity.hosts)
-            raise ScenarioError(f"{error}; `check` uses half of the hosts") from None
+            raise ScenarioError(f"{error} (in half of the network, for `check`)") from None
 
     def _check_half(self, half: int) -> None:
         """Raise `ScenarioError` if half of the kept hosts are too few for a fold."""
@@ -115,7 +120,7 @@ class Samples:
     def _kept(self, hosts: int) -> int:
         """Return the hosts of a fold of about `hosts`; 0 if these are too few."""
         try:
-            return fold(self._whole, hosts, self.seeds[0]).kept
+            return fold_with(self._whole, hosts, self.seeds[0]).kept
         except FoldHostsError:
             return 0
 

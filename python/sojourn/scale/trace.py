@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn._core import ScenarioError
-from sojourn.base.errors import FoldHostsError
+from sojourn.base.errors import FewHostsError
 from sojourn.scale.incasts import ALONE, fan_in, incasts
 from sojourn.scale.network import Hosts, Network
 from sojourn.scenario.encoding import trace
@@ -88,9 +88,8 @@ def fold_trace(
     folding = _TraceFolding(whole, part, flows, groups, np.random.default_rng(seed))
     kept = folding.folded()
     if not kept.height:
-        raise FoldHostsError(
-            "hosts: the fold would have no flows of the trace, since its racks do not send; keep "
-            "more hosts"
+        raise FewHostsError(
+            "hosts: the fold would have no flows of the trace, since its racks do not send"
         )
     rows = kept["row"].to_numpy()
     sizes, starts = flows["size_bytes"], flows["start_s"]
@@ -320,9 +319,8 @@ class _TraceFolding:
                 target = int(targets[of_distance[0]])
                 hosts, odds = self._candidates(target, int(distance), self._sent)
                 if len(senders) > np.count_nonzero(odds):
-                    raise FoldHostsError(
-                        "hosts: the fold has fewer senders than start together for one host; "
-                        "keep more hosts"
+                    raise FewHostsError(
+                        "hosts: the fold has fewer senders than start together for one host"
                     )
                 drawn = self._random.choice(hosts, len(senders), replace=False, p=odds)
                 sources[of_distance] = drawn[places]

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from sojourn._core import ScenarioError
-from sojourn.base.errors import FoldHostsError
+from sojourn.base.errors import FewHostsError, FoldHostsError
 from sojourn.base.units import format_rate, parse_rate, parse_size, parse_time
 from sojourn.scale.network import Network
 from sojourn.scale.trace import FEW_COMBINATIONS, fold_trace
@@ -234,7 +234,7 @@ class Folding:
 
     def _shares_of(self, given: Any) -> list[float]:
         if len(self._part.hosts_by_distance) != len(self._whole.hosts_by_distance):
-            raise FoldHostsError("hosts: the fold lacks a distance of the whole; keep more hosts")
+            raise FewHostsError("hosts: the fold lacks a distance of the whole")
         if self._part.hosts > MOST_HOSTS:
             raise FoldHostsError(
                 f"hosts: a fold with random pairs has at most {MOST_HOSTS} hosts, not "
