@@ -32,7 +32,7 @@ from sojourn.base.statistics import BATCHES, half_width, nearest_rank
 from sojourn.runs.answers import SAMPLE as SAMPLE_COLUMN
 from sojourn.runs.results import Result, flow_table
 from sojourn.runs.runner import run_many
-from sojourn.scenario.encoding import as_json, trace
+from sojourn.scenario.encoding import Prepared, as_json, trace
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
 from sojourn.scenario.reading import Scenario
 from sojourn.show.table import Table
@@ -103,10 +103,11 @@ class Case:
             return [question]
         return [{**question, "seed": seed} for seed in range(1, SEEDS + 1)]
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
-        """Hash of the whole scenario."""
-        return hashlib.sha256(as_json(self.scenario).encode()).hexdigest()[:16]
+        """Hash of the whole scenario with all defaults, which other versions may have changed."""
+        complete = Prepared(self.scenario).complete()
+        return hashlib.sha256(as_json(complete).encode()).hexdigest()[:16]
 
 
 def cases() -> list[Case]:
