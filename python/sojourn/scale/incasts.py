@@ -99,8 +99,12 @@ def fan_in(groups: Hosts, sources: Hosts) -> int:
 
 def _senders(groups: Hosts, sources: Hosts) -> Hosts:
     """Return the number of distinct senders by group."""
-    pairs = pl.DataFrame({"group": groups, "source": sources}).unique()
-    return np.bincount(pairs["group"].to_numpy())
+    # Most flows are alone, and need no search for equal senders.
+    flows = np.bincount(groups)
+    has_others = flows[groups] > 1
+    table = pl.DataFrame({"group": groups[has_others], "source": sources[has_others]})
+    several = np.bincount(table.unique()["group"].to_numpy(), minlength=len(flows))
+    return np.where(flows > 1, several, flows)
 
 
 def _is_rare(senders: Hosts, expected: Floats) -> npt.NDArray[np.bool_]:
