@@ -139,9 +139,7 @@ pub fn over_paths<'a>(
     let Some(first) = paths.next() else { return IdealFct::default() };
     if format.packets(size) == 1 || order == Order::OfFlow {
         let of_path = |path: &[LinkId]| ideal_fct(path.iter().map(of_link), format, size);
-        // In a symmetric network all paths are alike.
-        let is_other = |path: &&[LinkId]| !path.iter().map(of_link).eq(first.iter().map(of_link));
-        let others = paths.filter(is_other).map(of_path);
+        let others = paths.filter(|path| !graph.are_alike(path, first)).map(of_path);
         return std::iter::once(of_path(first))
             .chain(others)
             .min_by_key(IdealFct::total)

@@ -486,7 +486,7 @@ impl Routes {
         format: &Format,
         bytes: Bytes,
     ) -> Duration {
-        self.packet_times(graph, route, format, bytes).next().unwrap_or_default()
+        time_over(graph, self.links(route).next().unwrap_or_default(), format, bytes)
     }
 
     /// Returns the time of a packet of `bytes` over an empty network, on the slowest path.
@@ -497,21 +497,12 @@ impl Routes {
         format: &Format,
         bytes: Bytes,
     ) -> Duration {
-        self.packet_times(graph, route, format, bytes).max().unwrap_or_default()
-    }
-
-    fn packet_times(
-        &self,
-        graph: &Graph,
-        route: Route,
-        format: &Format,
-        bytes: Bytes,
-    ) -> impl Iterator<Item = Duration> {
-        let of_link = move |sum, link: &LinkId| {
-            let link = &graph.links[*link as usize];
-            sum + format.transmission_time(link.rate, bytes) + link.delay
-        };
-        self.links(route).map(move |path| path.iter().fold(Duration::ZERO, of_link))
+        let mut paths = self.links(route);
+        let first = paths.next().unwrap_or_default();
+        let others = paths.filter(|path| !graph.are_alike(path, first));
+        others
+            .map(|path| time_over(graph, path, format, bytes))
+            .fold(time_over(graph, first, format, bytes), Duration::max)
     }
 
     /// Releases the route of a flow that has ended, and the reverse route.
@@ -569,6 +560,14 @@ impl Routes {
             start += length + 1;
         }
     }
+}
+
+/// Returns the time of a packet of `bytes` over a path of an empty network.
+fn time_over(graph: &Graph, path: &[LinkId], format: &Format, bytes: Bytes) -> Duration {
+    path.iter().fold(Duration::ZERO, |sum, link| {
+        let link = &graph.links[*link as usize];
+        sum + format.transmission_time(link.rate, bytes) + link.delay
+    })
 }
 
 #[cfg(test)]

@@ -203,6 +203,15 @@ impl Graph {
         self.nominal_rates.get(&link).copied().unwrap_or(self.links[link as usize].rate)
     }
 
+    /// Returns true if the links of two paths have the same rates and delays, as in symmetric networks.
+    pub fn are_alike(&self, path: &[LinkId], other: &[LinkId]) -> bool {
+        let of_link = |link: &LinkId| {
+            let Link { rate, delay, .. } = self.links[*link as usize];
+            (rate, delay)
+        };
+        path.iter().map(of_link).eq(other.iter().map(of_link))
+    }
+
     /// Rate of the opposite link of the cable by the clock of the node that transmits on `link`, to which
     /// a host's tolerance applies: the rate at which that node permits others to send to it.
     pub fn opposite_rate(&self, link: LinkId) -> Rate {
