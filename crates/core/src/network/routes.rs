@@ -478,17 +478,6 @@ impl Routes {
         self.routing.takes_one_path()
     }
 
-    /// Returns the time of a packet of `bytes` over an empty network, on the first path.
-    pub fn packet_time(
-        &self,
-        graph: &Graph,
-        route: Route,
-        format: &Format,
-        bytes: Bytes,
-    ) -> Duration {
-        time_over(graph, self.links(route).next().unwrap_or_default(), format, bytes)
-    }
-
     /// Returns the time of a packet of `bytes` over an empty network, on the slowest path.
     pub fn longest_packet_time(
         &self,
@@ -501,8 +490,8 @@ impl Routes {
         let first = paths.next().unwrap_or_default();
         let others = paths.filter(|path| !graph.are_alike(path, first));
         others
-            .map(|path| time_over(graph, path, format, bytes))
-            .fold(time_over(graph, first, format, bytes), Duration::max)
+            .map(|path| graph.packet_time(path, format, bytes))
+            .fold(graph.packet_time(first, format, bytes), Duration::max)
     }
 
     /// Releases the route of a flow that has ended, and the reverse route.
@@ -560,14 +549,6 @@ impl Routes {
             start += length + 1;
         }
     }
-}
-
-/// Returns the time of a packet of `bytes` over a path of an empty network.
-fn time_over(graph: &Graph, path: &[LinkId], format: &Format, bytes: Bytes) -> Duration {
-    path.iter().fold(Duration::ZERO, |sum, link| {
-        let link = &graph.links[*link as usize];
-        sum + format.transmission_time(link.rate, bytes) + link.delay
-    })
 }
 
 #[cfg(test)]

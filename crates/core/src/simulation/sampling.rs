@@ -67,7 +67,10 @@ impl Simulation<'_> {
         recorder.count_rtt(scheduler.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
         let [forward, reverse] = shared.route.both();
-        let delay = |route, bytes: Bytes| network.routes().packet_time(graph, route, format, bytes);
+        let delay = |route, bytes: Bytes| {
+            let path = network.routes().links(route).next().unwrap_or_default();
+            graph.packet_time(path, format, bytes)
+        };
         let reverse = delay(reverse, Bytes(u64::from(packet.bytes)));
         let now = scheduler.now();
         let forward = |bytes| delay(forward, bytes);

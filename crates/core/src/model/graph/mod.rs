@@ -24,8 +24,9 @@ pub use self::rate_trace::RateTrace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::base::units::{Duration, Rate};
+use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::HostId;
+use crate::model::packet::Format;
 
 /// Index of a node of a graph.
 pub type NodeId = u32;
@@ -210,6 +211,14 @@ impl Graph {
             (rate, delay)
         };
         path.iter().map(of_link).eq(other.iter().map(of_link))
+    }
+
+    /// Returns the time of a packet of `bytes` over a path of the empty network.
+    pub fn packet_time(&self, path: &[LinkId], format: &Format, bytes: Bytes) -> Duration {
+        path.iter().fold(Duration::ZERO, |sum, link| {
+            let Link { rate, delay, .. } = self.links[*link as usize];
+            sum + format.transmission_time(rate, bytes) + delay
+        })
     }
 
     /// Rate of the opposite link of the cable by the clock of the node that transmits on `link`, to which
