@@ -26,6 +26,10 @@ SCENARIOS["other"] = SCENARIOS["one"] | {"transport": "timely"}
 DRAWN = {"workload": {"kind": "permutation", "size": "1 MB"}}
 SCENARIOS["drawn"] = SCENARIOS["one"] | DRAWN
 SCENARIOS["other drawn"] = SCENARIOS["other"] | DRAWN
+DEAD_LINK = {"failures": [{"link": "host3->switch", "fails": "0 us"}], "time_limit": "50 ms"}
+SAME_SIZE = {"kind": "permutation", "size": "20 KB"}
+SCENARIOS["unfinished"] = SCENARIOS["one"] | DEAD_LINK | {"workload": SAME_SIZE}
+SCENARIOS["unfinished plain"] = SCENARIOS["unfinished"] | {"account": False}
 RING = {"kind": "collective", "algorithm": {"kind": "ring"}, "ranks": 4, "size": "1 MB"}
 SCENARIOS["ring"] = SCENARIOS["one"] | {"workload": RING}
 SCENARIOS["rings"] = SCENARIOS["ring"] | {
@@ -55,6 +59,18 @@ def test_the_answer_is_on_the_group_with_most_flows(results: dict[str, Result]) 
     assert "% of the excess is" in of(results, "one")
     assert of(results, "plain").startswith(start)
     assert "its cause needs `account = true`" in of(results, "plain")
+
+
+@pytest.mark.parametrize("name", ["unfinished", "unfinished plain"])
+def test_a_mean_of_finished_flows_states_the_unfinished_ones(
+    results: dict[str, Result], name: str
+) -> None:
+    finished = results[name].flows.filter(outcome="finished").height
+    assert 0 < finished < 5
+    text = of(results, name)
+    assert text.startswith("5 flows up to 100 KB have a mean slowdown of ")
+    assert f"(finished flows only: {finished} of 5)" in text
+    assert "finished flows only" not in of(results, "one")
 
 
 def test_a_collective_operation_has_its_duration_over_the_bound(

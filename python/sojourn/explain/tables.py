@@ -79,13 +79,19 @@ def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
         finished, total = _numbers(same, bucket)
         key = (*scheme, *(bucket.where[column] for column in columns[len(labels) :]))
         if key in groups:
-            only = f" (finished flows only: {finished:,} of {total:,})"
-            only *= total - finished > MAX_UNFINISHED * total
-            slowdown = f"a mean slowdown of {format_ratio(groups[key][TOTAL])}{only}"
+            slowdown = mean_slowdown(groups[key][TOTAL], same, bucket)
             lines.append(f"{name} have {slowdown}{_main_cause(groups[key], same, bucket)}")
         elif total > finished == 0:
             lines.append(f"{name}: 0 of {total:,} finished")
     return lines
+
+
+def mean_slowdown(value: float, runs: Iterable[Run], bucket: metrics.Bucket) -> str:
+    """Return a mean slowdown in words, which state unfinished flows above `MAX_UNFINISHED`."""
+    finished, total = _numbers(runs, bucket)
+    only = f" (finished flows only: {finished:,} of {total:,})"
+    only *= total - finished > MAX_UNFINISHED * total
+    return f"a mean slowdown of {format_ratio(value)}{only}"
 
 
 def _numbers(runs: Iterable[Run], bucket: metrics.Bucket) -> tuple[int, int]:
@@ -98,7 +104,8 @@ def slowdown_of(run: Run, bucket: metrics.Bucket) -> str:
     """Return the mean slowdown of a size or class of a run, and its largest part above 1."""
     table = breakdown.by_size([run], [bucket], excess=True, slowdowns=True)
     values = dict(zip(table["metric"], table["value"], strict=True))
-    return f"a mean slowdown of {format_ratio(values[TOTAL])}{_main_cause(values, [run], bucket)}"
+    slowdown = mean_slowdown(values[TOTAL], [run], bucket)
+    return f"{slowdown}{_main_cause(values, [run], bucket)}"
 
 
 def flows_of(bucket: metrics.Bucket) -> str:

@@ -9,7 +9,6 @@ from sojourn.base.units import format_time
 from sojourn.compare import paired_tables
 from sojourn.explain import tables
 from sojourn.runs.results import Result, Run
-from sojourn.show.intervals import format_ratio
 from sojourn.view import loading
 from sojourn.view.flow_blocks import SCHEME
 
@@ -40,13 +39,13 @@ def _of_one(run: Run) -> str:
     if found is None:
         return ""
     bucket, slowdown = found
-    count = metrics.judged(result, bucket).drop_nulls("slowdown").height
+    count = metrics.judged(result, bucket).height
     total = metrics.judged(result).height
     flows = tables.flows_of(bucket)
     if breakdown.are_kept(result):
         what = tables.slowdown_of(run, bucket)
     else:
-        what = f"a mean slowdown of {format_ratio(slowdown)}; {_missing(result)}"
+        what = f"{tables.mean_slowdown(slowdown, [run], bucket)}; {_missing(result)}"
     if count == 1:
         flows = flows.replace("flows", "flow", 1)
     in_all = "" if count == total else f", of {grouped(total)} in all,"
