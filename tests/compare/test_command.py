@@ -477,6 +477,23 @@ def test_percentiles_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
         assert expected in capsys.readouterr().err
 
 
+def test_a_comparison_without_a_common_finished_flow_has_no_ratio_and_no_picture_of_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("slow.toml").write_text(
+        "transport = 'dctcp'\ntime_limit = '2 ms'\ntopology = { kind = 'star', hosts = 3 }\n"
+        "workload = { kind = 'flows', flows = [{ source = 0, target = 1, size = '1 MB' }] }\n",
+        encoding="utf-8",
+    )
+    rates = ["10 Gbps", "1 Gbps"]
+    vary = ["--vary", f"rate={','.join(rates)}"]
+    assert cli.invoke(["compare", "slow.toml", *vary, "--out", "out"]) == 0
+    assert "no flow finished under both" in capsys.readouterr().out
+    assert not Path("out/pairs.svg").exists()
+    compared = sojourn.comparison("slow.toml", {"rate": rates})
+    assert compared._repr_html_().count("<svg") == 1
+
+
 def test_flows_that_no_scheme_finished_have_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     flows = [f"{{ source = 0, target = 1, size = '{size}' }}" for size in ("1 KB", "1 GB")]
     Path("two.toml").write_text(

@@ -58,7 +58,7 @@ class Comparison:
         tables = [text_table(table) for table in main_tables(self.table, self.pairs)]
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
-        if not self.pairs.is_empty() and "FCT mean" in self.pairs["metric"]:
+        if not paired_plot.means(self.pairs).is_empty():
             pictures.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem)))
         return "".join([text, as_html(tables), *pictures])
 

@@ -29,10 +29,17 @@ def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
     if table.is_empty():
         return []
     files.write_text(out / "pairs.csv", table.write_csv())
-    if table.filter(pl.col("metric") == "FCT mean").is_empty():
+    if means(table).is_empty():
         return ["pairs.csv"]
     draw(table, by, out / "pairs")
     return ["pairs.csv", "pairs.svg", "pairs.png"]
+
+
+def means(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the ratios of mean completion times that have a value, which `draw` needs."""
+    if table.is_empty():
+        return table
+    return table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
 
 
 def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
@@ -41,16 +48,16 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
     A row is a combination of the other variations, with one mark for each scheme. Hollow marks are
     ratios that may change with the flows that finished under one scheme only.
     """
-    means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
+    drawn = means(table)
     other_labels = [name for name in label_columns(table) if name != by]
     case = [pl.format(f"{name}={{}}", pl.col(name).cast(pl.String)) for name in other_labels]
-    means = means.with_columns(
+    drawn = drawn.with_columns(
         case=pl.concat_str(case, separator=", ") if other_labels else pl.lit(""),
         scheme=pl.col(by).cast(pl.String),
     )
-    cases = means["case"].unique(maintain_order=True).to_list()[:MAX_CASES]
-    schemes = means["scheme"].unique(maintain_order=True).to_list()
-    panels = means.partition_by(*GROUP_COLUMNS, maintain_order=True)
+    cases = drawn["case"].unique(maintain_order=True).to_list()[:MAX_CASES]
+    schemes = drawn["scheme"].unique(maintain_order=True).to_list()
+    panels = drawn.partition_by(*GROUP_COLUMNS, maintain_order=True)
     height = 1.6 + 0.28 * len(cases) * (len(schemes) + 0.5)
     with plot.canvas(1, len(panels), size=(1.8 + 2.4 * len(panels), height)) as (picture, grid):
         for axes, part in zip(np.ravel(grid), panels, strict=True):
