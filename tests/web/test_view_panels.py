@@ -406,3 +406,23 @@ def test_the_slowest_flows_of_a_selection_are_named_so(opened: Callable[..., Any
     assert "Slowest flows in the selection" not in main.inner_text()
     shown("shown.choose({ box: { x: [1, 1e9] } })")
     assert "Slowest flows in the selection" in main.inner_text()
+
+
+def test_a_selection_of_all_flows_has_the_bounds_of_their_size(
+    opened: Callable[..., Any], runs: Mapping[str, Run]
+) -> None:
+    shown = opened("unfinished", "#box=1,1e9,,")
+    card = "document.querySelector('[aria-label=\"FCT breakdown\"]')"
+    rows = f"[...{card}.querySelector('.facts').querySelectorAll('tbody tr')]"
+    of_size, selection = shown(f"{rows}.map((row) => [...row.cells].map((one) => one.textContent))")
+    assert selection[1:] == of_size[1:]
+    assert selection[0] == "selection"
+    assert selection[3].startswith("≥ ")
+    # The box has a lower edge below the rim of unfinished flows: the finished ones are outside.
+    shown("shown.choose({ box: { y: [shown.head.runs[0].rim * 0.99, 1e9] } })")
+    count = runs["unfinished"].result.flows.filter(outcome="unfinished").height
+    (_, flows, *statistics) = shown(f"[...{rows}.at(-1).cells].map((one) => one.textContent)")
+    assert flows == str(count)
+    assert all(text.startswith("≥ ") for text in statistics[:2])
+    bars = f"[...{card}.querySelectorAll('.bar .value')].map((one) => one.textContent)"
+    assert shown(bars)[-1] == "\N{EN DASH}"

@@ -213,7 +213,8 @@ function largest(rows, key, most) {
 }
 
 /**
- * Returns the statistics of rows; a row counts as many flows as its weight.
+ * Returns the statistics of rows, as Python computes those of sizes; a row counts as many flows as
+ * its weight. Terminated flows are not among the flows.
  * @param {any} head
  * @param {Table} table
  * @param {Cloud} cloud
@@ -223,33 +224,41 @@ function largest(rows, key, most) {
  */
 function groupOf(head, table, cloud, rows, run) {
   const { fct_s: fct, ideal_fct_s: ideal, outcome } = table.columns;
-  const finished = rows.filter((row) => outcome[row] === "finished");
-  const sum = (/** @type {(row: number) => number} */ value) =>
-    finished.reduce((total, row) => total + cloud.weight[row] * value(row), 0);
-  const count = sum(() => 1);
-  const mean = (/** @type {(row: number) => number} */ value) => (count ? sum(value) / count : null);
-  const slowdown = (/** @type {number} */ row) => fct[row] / ideal[row];
-  const ordered = Float64Array.from(finished, slowdown).sort();
-  const isSample = run.weight > 1;
-  if (isSample) finished.sort((one, two) => slowdown(one) - slowdown(two));
-  const rank = (/** @type {number} */ share, /** @type {number} */ least) => {
-    if (count < least) return null;
-    const target = share * count * (1 - 1e-12);
-    if (!isSample) return ordered[Math.ceil(target) - 1];
+  const isFinished = (/** @type {number} */ row) => outcome[row] === "finished";
+  const slowdown = (/** @type {number} */ row) => Math.max(fct[row] / ideal[row], isFinished(row) ? 0 : 1);
+  const all = rows.filter((row) => outcome[row] !== "terminated");
+  all.sort((one, two) => slowdown(one) - slowdown(two));
+  const finished = all.filter(isFinished);
+  const sum = (/** @type {number[]} */ some, /** @type {(row: number) => number} */ value) =>
+    some.reduce((total, row) => total + cloud.weight[row] * value(row), 0);
+  const count = sum(all, () => 1);
+  const mean = (/** @type {number[]} */ some, /** @type {(row: number) => number} */ value) =>
+    some.length ? sum(some, value) / sum(some, () => 1) : null;
+  const ofRank = (/** @type {number[]} */ some, /** @type {number} */ rank) => {
     let below = 0;
-    return ordered[finished.findIndex((row) => (below += cloud.weight[row]) >= target)];
+    const found = some.find((row) => (below += cloud.weight[row]) >= rank);
+    return found === undefined ? null : slowdown(found);
   };
-  const flows = rows.reduce((total, row) => total + cloud.weight[row], 0);
+  /** @type {string[]} */
+  const atLeast = finished.length < all.length ? ["mean"] : [];
+  const percentile = (/** @type {string} */ name, /** @type {number} */ share, /** @type {number} */ least) => {
+    if (count < least) return null;
+    const rank = share * count * (1 - 1e-12);
+    const value = ofRank(all, rank);
+    // Larger values in place of the lower bounds would change it.
+    if (ofRank(finished, rank) !== value) atLeast.push(name);
+    return value;
+  };
   return {
     name: "selection",
-    flows: Math.round(flows),
-    values: { p50: rank(0.5, 2), mean: mean(slowdown), p99: rank(0.99, 100) },
-    atLeast: [],
-    finished: mean(slowdown),
-    ...(run.hasBreakdown && count
+    flows: Math.round(count),
+    values: { p50: percentile("p50", 0.5, 2), mean: mean(all, slowdown), p99: percentile("p99", 0.99, 100) },
+    atLeast,
+    finished: mean(finished, slowdown),
+    ...(run.hasBreakdown && finished.length
       ? {
           parts: head.parts.map((/** @type {any} */ part) =>
-            mean((row) => slowdown(row) * shareOf(head, table, part.name, row)),
+            mean(finished, (row) => slowdown(row) * shareOf(head, table, part.name, row)),
           ),
         }
       : {}),
