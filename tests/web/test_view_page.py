@@ -247,6 +247,42 @@ def test_a_box_is_selected_and_counted_and_dropped(
     )
 
 
+def test_a_selection_has_the_flows_that_are_shown(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    shown = opened(open_page, pages["one"], "#box=1000,100000,,")
+    (flows, causes) = shown("[[...shown.cloud.flow], [...shown.cloud.cause]]")
+    cause = shown("shown.cloud.causes.findIndex(({ name }) => name === 'cross-traffic queueing')")
+    queued = [flow for flow, own in zip(flows, causes, strict=True) if own == cause]
+    table = results["one"].flows.with_columns(end_s=pl.col("start_s") + pl.col("fct_s"))
+    inside = table.filter(pl.col("size_bytes").is_between(1000, 100_000))
+    card = shown.page.get_by_label("FCT breakdown")
+    selection = card.get_by_role("row", name="selection")
+    listed = card.get_by_role("table", name="Slowest flows").get_by_role("row")
+
+    def check(expected: pl.DataFrame) -> None:
+        assert expected.height > 8
+        mean = f"{expected.select(pl.col('slowdown').mean()).item():.3g}{TIMES}"
+        cells = selection.get_by_role("cell").all_inner_texts()
+        assert [cells[1], cells[3]] == [str(expected.height), mean]
+        slowest = expected.sort("slowdown", descending=True)["flow"][0]
+        assert listed.nth(1).inner_text().split()[0] == str(slowest)
+
+    check(inside)
+    shown.page.get_by_role("button", name="cross-traffic queueing").click()
+    remaining = inside.filter(~pl.col("flow").is_in(queued))
+    check(remaining)
+    begin, end = (results["one"].summary["simulated_s"] * share for share in (0.2, 0.6))
+    shown(f"shown.choose({{ time: [{begin}, {end}], isOnlyThen: true }})")
+    then = (pl.col("start_s") <= end) & (pl.col("end_s") >= begin)
+    check(remaining.filter(then))
+    shown("shown.choose({ box: null })")
+    check(table.filter(~pl.col("flow").is_in(queued), then))
+    shown("shown.choose({ time: null })")
+    shown.page.get_by_role("button", name="cross-traffic queueing").click()
+    assert selection.count() == 0
+
+
 def test_a_flow_is_opened_by_click_by_keys_and_by_the_address(
     pages: dict[str, Path], results: dict[str, Result], open_page: Opener
 ) -> None:

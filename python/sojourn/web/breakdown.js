@@ -59,7 +59,7 @@ function addBreakdown(parent, head, run, cloud, table) {
   function fillBars() {
     /** @type {Group[]} */
     const groups = run.groups.filter((/** @type {any} */ group) => !group.isAll || run.groups.length === 1);
-    const selection = chosen.box ? groupOf(head, table, cloud, rowsInBox(cloud, chosen.box), run) : null;
+    const selection = hasSelection(cloud) ? groupOf(head, table, cloud, selectedRows(cloud), run) : null;
     const all = selection ? [...groups, selection] : groups;
     const scale = Math.max(...groups.map((group) => group.finished ?? 0), 1.05);
     const own = selection?.finished ?? 0;
@@ -96,8 +96,8 @@ function addBreakdown(parent, head, run, cloud, table) {
     const { flow, fct_s: fct, ideal_fct_s: ideal, size_bytes: size, outcome } = table.columns;
     const key = (/** @type {number} */ row) =>
       order === "slowdown" ? fct[row] / ideal[row] : fct[row] - ideal[row];
-    const rows = largest(rowsInBox(cloud, chosen.box), key, SLOWEST);
-    heading.textContent = chosen.box ? "Slowest flows in the selection" : "Slowest flows";
+    const rows = largest(selectedRows(cloud), key, SLOWEST);
+    heading.textContent = hasSelection(cloud) ? "Slowest flows in the selection" : "Slowest flows";
     slowest.replaceChildren(
       flowTable(
         ["size", "FCT", "slowdown", ...(run.hasBreakdown ? ["main cause"] : [])],
@@ -116,8 +116,8 @@ function addBreakdown(parent, head, run, cloud, table) {
   }
 
   followers.push((changed) => {
-    if ("box" in changed) fillBars();
-    if ("box" in changed || "flow" in changed) fillSlowest();
+    if (selects(changed)) fillBars();
+    if ("flow" in changed || selects(changed)) fillSlowest();
   });
 }
 
@@ -134,15 +134,22 @@ function timesOf(outcome, lasts, ideal) {
 }
 
 /**
- * Returns the rows in a box; all without a box.
+ * Returns true if a box, a hidden cause or a time selects some of the flows.
  * @param {Cloud} cloud
- * @param {Box | null} box
  */
-function rowsInBox(cloud, box) {
-  const { x = [0, Infinity], y = [0, Infinity] } = box ?? {};
+const hasSelection = (cloud) =>
+  chosen.box !== null || chosen.isOnlyThen || cloud.causes.some(({ name }) => chosen.hidden.has(name));
+
+/**
+ * Returns the rows of the selection: flows that are shown, and in the box if one is chosen.
+ * @param {Cloud} cloud
+ */
+function selectedRows(cloud) {
+  const { x = [0, Infinity], y = [0, Infinity] } = chosen.box ?? {};
   const rows = [];
   for (let row = 0; row < cloud.value.length; row += 1) {
-    if (contains(x, cloud.size[row]) && contains(y, cloud.value[row])) rows.push(row);
+    const isInside = contains(x, cloud.size[row]) && contains(y, cloud.value[row]);
+    if (isInside && isShown(cloud, row)) rows.push(row);
   }
   return rows;
 }

@@ -205,10 +205,6 @@ function addFlows(parent, head, cloud, colours, medians) {
     return null;
   }
   const logs = { x: logsOf(cloud.size), y: logsOf(cloud.value) };
-  /** @type {Set<string>} */
-  let hidden = new Set();
-  const isShown = (/** @type {number} */ row) =>
-    !hidden.has(cloud.causes[cloud.cause[row]].name) && isThen(cloud, row);
   // Two runs may have different flows of one number.
   /** @type {Map<number, number[]>} */
   const rowsOf = new Map();
@@ -221,13 +217,8 @@ function addFlows(parent, head, cloud, colours, medians) {
     y: rows.map((row) => cloud.value[row]),
   });
 
-  const drawGrids = gridLayer(cloud, () => hidden);
-  const drawCloud = cloudLayer(
-    cloud,
-    logs,
-    () => frame.range,
-    () => hidden,
-  );
+  const drawGrids = gridLayer(cloud);
+  const drawCloud = cloudLayer(cloud, logs, () => frame.range);
   const frame = new Frame(card, {
     label: `${cloud.up.name} against flow size`,
     x: { name: "flow size", scale: "log", range: /** @type {[number, number]} */ (sizes), format: bytes },
@@ -251,7 +242,7 @@ function addFlows(parent, head, cloud, colours, medians) {
         }),
       ];
     },
-    marks: { x: cloud.size, y: cloud.value, text: cloud.text, isShown },
+    marks: { x: cloud.size, y: cloud.value, text: cloud.text, isShown: (row) => isShown(cloud, row) },
     open: (row) => choose({ flow: cloud.flow[row] }),
     select: (box) => choose({ box }),
     keys: { n: () => openRecorded(1), p: () => openRecorded(-1) },
@@ -277,17 +268,24 @@ function addFlows(parent, head, cloud, colours, medians) {
       ...cloud.causes[cause],
       note: percent(Number((counts[cause] / all).toPrecision(2))),
     }));
-  legend(card, entries, (set) => {
-    hidden = set;
+  legend(card, entries, (hidden) => {
     frame.hideTip();
-    frame.draw();
+    choose({ hidden });
   });
   followers.push((changed) => {
     if ("box" in changed) frame.selected = chosen.box;
-    if (["box", "flow", "time", "isOnlyThen"].some((name) => name in changed)) frame.draw();
+    if ("flow" in changed || selects(changed)) frame.draw();
   });
   return frame;
 }
+
+/**
+ * Returns true unless the cause of the flow is hidden, or the flow is not in progress at the chosen time.
+ * @param {Cloud} cloud
+ * @param {number} row
+ */
+const isShown = (cloud, row) =>
+  !chosen.hidden.has(cloud.causes[cloud.cause[row]].name) && isThen(cloud, row);
 
 /**
  * Returns true if all flows are shown, or the flow is in progress at the chosen time.
@@ -327,10 +325,9 @@ const showsGrids = (cloud) => cloud.grids.length > 0 && !(chosen.isOnlyThen && c
 /**
  * Returns a layer with the densities of all flows.
  * @param {Cloud} cloud
- * @param {() => Set<string>} hidden names of causes
  * @returns {Layer}
  */
-function gridLayer(cloud, hidden) {
+function gridLayer(cloud) {
   let key = "";
   /** @type {OffscreenCanvas[]} */
   let pictures = [];
@@ -345,13 +342,13 @@ function gridLayer(cloud, hidden) {
       return { left, top, width, height, wide: joined(width), high: joined(height) };
     });
     const sizes = places.flatMap(({ wide, high }) => [wide, high]);
-    const own = [document.documentElement.dataset.theme, ...sizes, ...hidden()].join();
+    const own = [document.documentElement.dataset.theme, ...sizes, ...chosen.hidden].join();
     if (own !== key) {
       pictures = cloud.grids.map(({ across, down, cells: { rows, columns } }, index) => {
         const { wide, high } = places[index];
         const shape = /** @type {[number, number]} */ ([Math.ceil(across / wide), Math.ceil(down / high)]);
         const shown = Uint32Array.from({ length: rows }, (_, row) => row).filter(
-          (row) => !hidden().has(cloud.causes[columns.cause[row]].name),
+          (row) => !chosen.hidden.has(cloud.causes[columns.cause[row]].name),
         );
         const cellOf = (/** @type {number} */ row) => {
           const cell = columns.cell[row];
@@ -377,10 +374,9 @@ function gridLayer(cloud, hidden) {
  * @param {Cloud} cloud
  * @param {{x: Float32Array, y: Float32Array}} logs
  * @param {() => {x: [number, number], y: [number, number]}} range
- * @param {() => Set<string>} hidden names of causes
  * @returns {Layer}
  */
-function cloudLayer(cloud, logs, range, hidden) {
+function cloudLayer(cloud, logs, range) {
   const rows = new Uint32Array(cloud.value.length);
   // The picture of many flows is kept, as for another ring or box they are the same.
   let key = "";
@@ -388,7 +384,7 @@ function cloudLayer(cloud, logs, range, hidden) {
   let picture = null;
   return (pen) => {
     const [[left, right], [low, high]] = [range().x.map(Math.log10), range().y.map(Math.log10)];
-    const shown = cloud.causes.map((cause) => !hidden().has(cause.name));
+    const shown = cloud.causes.map((cause) => !chosen.hidden.has(cause.name));
     const theme = document.documentElement.dataset.theme;
     const own = [
       left,

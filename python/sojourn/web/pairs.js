@@ -123,7 +123,7 @@ function addChanges(parent, head, cloud, tables) {
     const groups = head.pairs.groups.filter(
       (/** @type {any} */ group) => !group.isAll || head.pairs.groups.length === 1,
     );
-    const selection = chosen.box ? changeGroup(head, tables, cloud, rowsInBox(cloud, chosen.box)) : null;
+    const selection = hasSelection(cloud) ? changeGroup(head, tables, cloud, selectedRows(cloud)) : null;
     const all = selection ? [...groups, selection] : groups;
     const sides = all.map((/** @type {any} */ group) => sidesOf(group.parts));
     const left = Math.max(...sides.map((/** @type {number[]} */ side) => side[0]), 0.05);
@@ -133,9 +133,9 @@ function addChanges(parent, head, cloud, tables) {
 
   function fillFlows() {
     const key = /** @type {(row: number) => number} */ (orders[order][1]);
-    const rows = largest(rowsInBox(cloud, chosen.box), key, SLOWEST);
+    const rows = largest(selectedRows(cloud), key, SLOWEST);
     const { flow, size_bytes: size } = tables[0].columns;
-    heading.textContent = chosen.box ? "Flows in the selection" : "Flows";
+    heading.textContent = hasSelection(cloud) ? "Flows in the selection" : "Flows";
     list.replaceChildren(
       flowTable(
         ["size", first, second, "ratio", "mostly"],
@@ -155,8 +155,8 @@ function addChanges(parent, head, cloud, tables) {
     );
   }
   followers.push((changed) => {
-    if ("box" in changed) fillBars();
-    if ("box" in changed || "flow" in changed) fillFlows();
+    if (selects(changed)) fillBars();
+    if ("flow" in changed || selects(changed)) fillFlows();
   });
 }
 

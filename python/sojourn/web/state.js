@@ -7,10 +7,11 @@
  * @property {string | null} link
  * @property {[number, number] | null} time in seconds since the start of the run
  * @property {boolean} isOnlyThen true: only flows in progress at that time are shown
+ * @property {Set<string>} hidden names of causes whose flows are hidden
  */
 
 /** @type {Chosen} */
-const chosen = { flow: null, box: null, link: null, time: null, isOnlyThen: false };
+const chosen = { flow: null, box: null, link: null, time: null, isOnlyThen: false, hidden: new Set() };
 
 /** @type {((changed: Partial<Chosen>) => void)[]} functions of the panels */
 const followers = [];
@@ -36,6 +37,13 @@ function choose(changed) {
     });
   followers.forEach((follow) => follow(changed));
 }
+
+/**
+ * Returns true if a change may change the selection.
+ * @param {Partial<Chosen>} changed
+ */
+const selects = (changed) =>
+  ["box", "time", "isOnlyThen", "hidden"].some((name) => name in changed);
 
 /**
  * Chooses what the address states.
