@@ -161,6 +161,26 @@ def test_utilisation_over_time_is_by_the_capacity_of_that_time(
     assert float(note.rpartition(", ")[2].removesuffix(" %")) > 95
 
 
+def test_the_network_states_the_interval_of_its_bins(opened: Callable[..., Any]) -> None:
+    shown = opened("rates")
+    width = shown("shown.head.runs[0].widths.series")
+    shown(f"shown.choose({{ time: [{10.2 * width}, {12.4 * width}] }})")
+    note = shown("document.querySelector('[aria-label=Network] p').textContent")
+    found = re.match(r"utilisation from (\S+) ms to (\S+) ms, in bins of (\S+) ms;", note)
+    assert found is not None
+    times = [float(text) / 1e3 for text in found.groups()]
+    assert times == pytest.approx([10 * width, 13 * width, width], rel=0.005)
+    # Two intervals that are a bin apart differ in words.
+    end = shown("shown.head.runs[0].simulated")
+    notes = set()
+    for first in range(20, int(end / width)):
+        shown(f"shown.choose({{ time: [{(first + 0.4) * width}, {(first + 0.5) * width}] }})")
+        notes.add(
+            shown("document.querySelector('[aria-label=Network] p').textContent.split(',')[0]")
+        )
+    assert len(notes) == int(end / width) - 20 > 10
+
+
 def test_lines_and_gauges_extend_to_the_end_of_the_run(opened: Callable[..., Any]) -> None:
     shown = opened("rates")
     plots_of(shown, 0)

@@ -61,22 +61,31 @@ function number(value, digits = 3) {
  * Returns a quantity in the largest unit in which it is at least 1.
  * @param {number} value
  * @param {[string, number][]} units from small to large, with their sizes
+ * @param {number} [digits]
  */
-function inUnits(value, units) {
+function inUnits(value, units, digits = 3) {
   if (value === 0) return "0";
   if (!Number.isFinite(value)) return "–";
   // 999.9 KB is 1 MB with three digits.
-  const size = Number(Math.abs(value).toPrecision(3));
+  const size = Number(Math.abs(value).toPrecision(digits));
   const [name, unit] = units.findLast(([, unit]) => size >= unit) ?? units[0];
-  return `${number(value / unit)} ${name}`;
+  return `${number(value / unit, digits)} ${name}`;
 }
 
 /** @param {number} value */
 const bytes = (value) =>
   inUnits(value, [["B", 1], ["KB", 1e3], ["MB", 1e6], ["GB", 1e9], ["TB", 1e12]]);
+/** @type {[string, number][]} */
+const TIME_UNITS = [["ps", 1e-12], ["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]];
 /** @param {number} value in seconds */
-const seconds = (value) =>
-  inUnits(value, [["ps", 1e-12], ["ns", 1e-9], ["µs", 1e-6], ["ms", 1e-3], ["s", 1]]);
+const seconds = (value) => inUnits(value, TIME_UNITS);
+/**
+ * Returns a time with the digits in which it differs from a time a step later.
+ * @param {number} value in seconds
+ * @param {number} step
+ */
+const secondsInSteps = (value, step) =>
+  inUnits(value, TIME_UNITS, Math.max(Math.ceil(Math.log10(value / step)) + 1, 3));
 /** @param {number} value in bits per second */
 const rate = (value) =>
   inUnits(value, [["b/s", 1], ["Kb/s", 1e3], ["Mb/s", 1e6], ["Gb/s", 1e9], ["Tb/s", 1e12]]);

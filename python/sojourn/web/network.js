@@ -170,6 +170,17 @@ function binsOf([begin, end], width) {
 }
 
 /**
+ * Returns the interval of the bins that a time overlaps, in words.
+ * @param {[number, number]} time
+ * @param {Series} series
+ */
+function binsInWords(time, { width, end }) {
+  const [first, last] = binsOf(time, width);
+  const edges = [first, last + 1].map((bin) => Math.min(bin * width, end));
+  return `from ${edges.map((edge) => secondsInSteps(edge, width)).join(" to ")}, in bins of ${seconds(width)}`;
+}
+
+/**
  * Adds the panel of the network.
  * @param {HTMLElement} parent
  * @param {any} head
@@ -258,10 +269,10 @@ function addNetwork(parent, head, runs) {
       (link) => shade(own[link] / full, which >= runs.length),
       chosen.link ?? links.names[order[0]],
     );
-    const when =
-      chosen.time && runs[0].series
-        ? `from ${chosen.time.map(seconds).join(" to ")}`
-        : "over the whole run";
+    const { time } = chosen;
+    const shown = which < runs.length ? [runs[which]] : runs;
+    const spans = shown.flatMap(({ series }) => (time && series ? [binsInWords(time, series)] : []));
+    const when = [...new Set(spans)].join(" and ") || "over the whole run";
     note.textContent =
       most > 0
         ? `${measure.name} ${when}; most at ${links.names[order[0]]}, `
