@@ -384,6 +384,20 @@ def test_flows_in_progress_are_counted_from_the_records() -> None:
     assert counted["value"].to_list() == [1, 2, 2, 3, 2, 1, 1, 1]
 
 
+def test_bins_of_flows_in_progress_have_their_mean_and_their_maximum() -> None:
+    # The flows start at 0, 1 and 2 ms; the second does not finish.
+    result = make_result([2.5e-3, None, 1e-3], simulated_s=4e-3)
+    table = metrics.in_progress_in_bins(result, 2)
+    assert table["time_s"].to_list() == [0, 2e-3]
+    assert table["mean"].to_list() == pytest.approx([1.5, (0.5 * 3 + 0.5 * 2 + 1) / 2])
+    assert table["max"].to_list() == [2, 3]
+    # A burst of 1 us counts, and a flow that begins when another ends is not beside it.
+    burst = metrics.in_progress_in_bins(make_result([1e-3, 1e-6], simulated_s=4e-3), 4)
+    assert burst["max"].to_list() == [1, 1, 0, 0]
+    assert burst["mean"].to_list() == pytest.approx([1, 1e-3, 0, 0])
+    assert metrics.in_progress_in_bins(make_result([], simulated_s=0), 4)["max"].to_list() == [0]
+
+
 def test_a_series_per_second_is_the_rate_of_a_counter() -> None:
     result = make_result([1.0])
     columns = {"time_s": [1.0, 2.0, 4.0], "probe": ["sent"] * 3, "value": [0.0, 10.0, 10.0]}

@@ -9,7 +9,7 @@ import polars as pl
 from sojourn.analysis import metrics
 from sojourn.base.units import parse_size
 from sojourn.runs.links import carried_bits, ends
-from sojourn.runs.results import Result, Run
+from sojourn.runs.results import Result
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
 
@@ -25,8 +25,8 @@ BUSIEST, FINE_BINS = 64, 400
 MOST_BYTES = 500_000
 """Size of the series of a page."""
 
-POINTS = 400
-"""Points of the line of flows in progress."""
+IN_PROGRESS_BINS = 400
+"""Bins of the line of flows in progress."""
 
 COUNTERS = (
     *("rate_bps", "bytes", "drops", "losses", "marks", "queue_max_bytes"),
@@ -174,8 +174,8 @@ def _capacities(result: Result, width: float) -> pl.DataFrame:
     return pl.concat(tables) if tables else pl.DataFrame()
 
 
-def in_progress(run: Run) -> dict[str, list[float]]:
-    """Return the number of flows in progress over time."""
-    line = metrics.in_progress([run], POINTS)
-    times = [float(f"{time:.6g}") for time in line["time_s"]]
-    return {"time": times, "value": line["value"].to_list()}
+def in_progress(result: Result) -> dict[str, list[float]]:
+    """Return the mean and the largest number of flows in progress in bins of time."""
+    bins = metrics.in_progress_in_bins(result, IN_PROGRESS_BINS)
+    times, means = ([float(f"{value:.6g}") for value in bins[name]] for name in ("time_s", "mean"))
+    return {"time": times, "mean": means, "max": bins["max"].to_list()}

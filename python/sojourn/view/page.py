@@ -150,7 +150,7 @@ def _run(run: Run) -> dict[str, Any]:
         "hosts": network_blocks.hosts(result),
         "groups": flow_blocks.groups(result),
         "simulated": result.summary["simulated_s"],
-        "inProgress": network_blocks.in_progress(run),
+        "inProgress": network_blocks.in_progress(result),
     }
 
 

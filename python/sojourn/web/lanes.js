@@ -53,14 +53,18 @@ function addLanes(parent, head, runs, busiest) {
   function fill() {
     frames.forEach((frame) => frame.remove());
     const link = chosen.link ?? busiest();
-    const lines = head.runs.map((/** @type {any} */ run) => run.inProgress);
     const kinds = runs.some((run) => run.series) ? lanesOf(runs, link) : [];
     const options = [
       laneOf(
-        "flows in progress",
+        "flows in progress (line: mean, band: up to the most)",
         "",
         (value) => number(value),
-        lines.map((/** @type {any} */ line) => ({ x: line.time, y: line.value })),
+        head.runs.map((/** @type {any} */ { inProgress: { time, mean, max }, simulated }) => ({
+          x: time,
+          y: mean,
+          high: max,
+          end: simulated,
+        })),
       ),
       ...kinds,
     ];

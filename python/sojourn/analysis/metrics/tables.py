@@ -206,7 +206,7 @@ def series(
 
 
 def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
-    """Return the number of flows in progress over time: the labels, `time_s` and `value`.
+    """Return the number of flows in progress at instants: the labels, `time_s` and `value`.
 
     The number is counted from flow records, so ideals have it too. Terminated flows are excluded,
     because their records do not contain the time of termination.
@@ -214,13 +214,42 @@ def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
     tables = []
     for run in runs:
         times = np.linspace(0, run.result.summary["simulated_s"], points + 1)[1:]
-        flows = run.result.flows.filter(pl.col("outcome") != "terminated")
-        flows = flows.select("start_s", end_s=pl.col("start_s") + pl.col("fct_s"))
-        starts, ends = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
+        starts, ends = _starts_and_ends(run.result)
         count = np.searchsorted(starts, times, "right") - np.searchsorted(ends, times, "right")
         columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})
         tables.append(labelled(run.labels, columns))
     return pl.concat(tables)
+
+
+def in_progress_in_bins(result: Result, bins: int) -> pl.DataFrame:
+    """Return the mean and the largest number of flows in progress in bins of equal length.
+
+    The columns are `time_s`, at which a bin begins, `mean` and `max`. Flows are those of
+    `in_progress`, in whole picoseconds.
+    """
+    starts, ends = (np.rint(times * 1e12) for times in _starts_and_ends(result))
+    end = result.summary["simulated_s"] * 1e12
+    # A run without events has one bin, of 1 ps.
+    edges = np.unique(np.rint(np.linspace(0, max(end, 1), bins + 1)))
+    times = np.unique(np.concatenate([edges, starts, ends]))
+    times = times[times <= edges[-1]]
+    count = np.searchsorted(starts, times, "right") - np.searchsorted(ends, times, "right")
+    first = np.searchsorted(times, edges)
+    total = np.concatenate([[0], np.cumsum(count[:-1] * np.diff(times))])[first]
+    return pl.DataFrame(
+        {
+            "time_s": edges[:-1] / 1e12,
+            "mean": np.diff(total) / np.diff(edges),
+            "max": np.maximum.reduceat(count[:-1], first[:-1]),
+        }
+    )
+
+
+def _starts_and_ends(result: Result) -> tuple[Floats, Floats]:
+    """Return the sorted times in seconds at which flows start and end, without terminated flows."""
+    flows = result.flows.filter(pl.col("outcome") != "terminated")
+    ends = (flows["start_s"] + flows["fct_s"]).drop_nulls()
+    return flows["start_s"].sort().to_numpy(), ends.sort().to_numpy()
 
 
 def pooled(
