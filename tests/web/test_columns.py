@@ -84,6 +84,14 @@ def test_approximate_values_are_within_the_stated_error(read: Read, values: list
     )
 
 
+def test_equal_values_on_one_scale_arrive_equal(read: Read) -> None:
+    tables = [pl.DataFrame({"x": values}) for values in ([1.0, 3.0, 9e5], [2.0, 3.0])]
+    found = [read(columns.pack(one, ["x"], tables))[1]["x"] for one in tables]
+    assert found[0][1] == found[1][1] == pytest.approx(3, rel=1e-3)
+    alone = [read(columns.pack(one, ["x"]))[1]["x"] for one in tables]
+    assert alone[0][1] != alone[1][1]
+
+
 def test_values_that_a_page_cannot_hold_are_errors() -> None:
     with pytest.raises(ValueError, match=r"time: contains integers beyond 2\^53"):
         columns.pack(pl.DataFrame({"time": [2**53 + 1]}))

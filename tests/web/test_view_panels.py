@@ -62,6 +62,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "plain": PLAIN,
     "cables": PLAIN | {"topology": {"kind": "graph", "file": CABLES}},
     "another seed": PLAIN | {"seed": 2},
+    "failure": PLAIN
+    | {"failures": [{"link": "left->right", "fails": "20 ms", "returns": "21 ms"}]},
     "another network": PLAIN | {"topology": {"kind": "star", "hosts": 5}},
     "unfinished": PLAIN
     | {
@@ -81,6 +83,7 @@ PAGES = {
     **{name: [name] for name in SCENARIOS},
     "seeds": ["plain", "another seed"],
     "networks": ["plain", "another network"],
+    "failed": ["plain", "failure"],
 }
 
 
@@ -255,6 +258,25 @@ def test_different_flows_of_one_number_have_their_own_facts_and_paths(
     assert "another seed: Path:" in facts
     tips = shown("[...shown.cloud.flow.keys()].map((row) => shown.cloud.text(row))")
     assert all(re.search(r", sender\d → receiver\d\n", tip) for tip in tips)
+
+
+def test_only_flows_that_changed_have_changes(
+    opened: Callable[..., Any], runs: Mapping[str, Run]
+) -> None:
+    one, two = (runs[name].result.flows.sort("flow")["fct_s"] for name in PAGES["failed"])
+    assert one.max() != two.max(), "FCTs of the two runs have different ranges"
+    changed = (one - two).abs() > 0.01 * one
+    assert changed.sum() > 3
+    assert (one == two).sum() > 40
+    tips = opened("failed")(
+        "[...shown.cloud.flow].map((flow, row) => [flow, shown.cloud.text(row)])"
+    )
+    assert len(tips) == len(one)
+    for flow, tip in tips:
+        if one[flow] == two[flow]:
+            assert tip.endswith(": 1 \N{MULTIPLICATION SIGN}")
+        elif changed[flow]:
+            assert re.search("\n.* [+\N{MINUS SIGN}]", tip)
 
 
 def test_different_networks_are_named_as_the_reason_for_missing_panels(

@@ -1,6 +1,7 @@
 """Flows as blocks of a page: a row for each flow, and statistics by size and class."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,11 +141,11 @@ def density(flows: pl.DataFrame) -> tuple[dict[str, Any], pl.DataFrame]:
     return {**GRID, **axes}, cells
 
 
-def block(flows: pl.DataFrame) -> str:
-    """Return the flows as a block of the page."""
+def block(flows: pl.DataFrame, tables: Sequence[pl.DataFrame]) -> str:
+    """Return the flows as a block of the page; FCTs have one scale for all `tables` of the page."""
     present = [part for part in PARTS if flows[part].sum()]
     table = flows.drop("slowdown", *(part for part in PARTS if part not in present))
-    return columns.pack(table, ["fct_s", "ideal_fct_s"])
+    return columns.pack(table, ["fct_s", "ideal_fct_s"], tables)
 
 
 def parts() -> list[dict[str, str]]:

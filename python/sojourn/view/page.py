@@ -56,7 +56,7 @@ def render(runs: Sequence[Run], *, source: str, most: int | None = MOST_FLOWS) -
     samples = _samples(rows, most, are_pairs)
     heads = []
     for index, (run, (table, weight)) in enumerate(zip(runs, samples, strict=True)):
-        blocks[f"flows{index}"] = flow_blocks.block(table)
+        blocks[f"flows{index}"] = flow_blocks.block(table, [one for one, _ in samples])
         heads.append({**_run(run), "flows": counts[index], "weight": weight})
     pairs = {"groups": pair_blocks.groups(runs), "medians": medians[0]} if are_pairs else None
     if not are_pairs:

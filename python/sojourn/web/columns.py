@@ -8,7 +8,7 @@ least significant bytes of all rows, then the next, which compress better than w
 import base64
 import json
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,28 @@ STEPS = 2**16 - 1
 """Steps between the least and the greatest value of an approximate column."""
 
 
-def pack(table: pl.DataFrame, approximate: Collection[str] = ()) -> str:
+def pack(
+    table: pl.DataFrame,
+    approximate: Collection[str] = (),
+    scales: Sequence[pl.DataFrame] = (),
+) -> str:
     """Return a table as compressed text.
 
     Columns are integers, Booleans, floats or strings. Nulls of integers and floats arrive as NaN,
     nulls of strings as `null`. Floats of the columns `approximate` are positive, and stored on a
     logarithmic scale in 16 bits: their relative error is at most log(greatest / least) / 131 000,
-    0.01 % for a range of 500 000. Raises `ValueError` for integers beyond 2^53, and for an
-    approximate column with values that are not positive and finite.
+    0.01 % for a range of 500 000. `scales` are the tables whose values the scale contains, by
+    default the table alone; with the same scales, equal values of two tables are equal in the page.
+    Raises `ValueError` for integers beyond 2^53, and for an approximate column with values that are
+    not positive and finite.
     """
     heads, bodies = [], []
     for series in table.iter_columns():
-        kind, body = _packed(series, series.name in approximate)
+        if series.name in approximate:
+            scale = pl.concat([other[series.name] for other in scales or [table]])
+            kind, body = _approximate(series, scale)
+        else:
+            kind, body = _packed(series)
         heads.append({"name": series.name, **kind})
         bodies.append(body)
     head = json.dumps({"rows": table.height, "columns": heads}).encode()
@@ -45,15 +55,13 @@ def deflate(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
 
 
-def _packed(series: pl.Series, is_approximate: bool) -> tuple[dict[str, Any], bytes]:
+def _packed(series: pl.Series) -> tuple[dict[str, Any], bytes]:
     """Return the head of a column, and its bytes."""
     if series.dtype == pl.String:
         names = series.drop_nulls().unique(maintain_order=True).to_list()
         codes = series.replace_strict(names, range(len(names)), return_dtype=pl.Int64)
         head, body = _integers(codes)
         return head | {"names": names}, body
-    if is_approximate:
-        return _approximate(series)
     if series.dtype.is_float():
         values = series.fill_null(float("nan")).to_numpy().astype("<f8")
         return {"kind": "float"}, _planes(values.view("<u8"), 8)
@@ -87,13 +95,14 @@ def _zigzag(values: npt.NDArray[np.int64]) -> bytes:
     return _planes(codes, width)
 
 
-def _approximate(series: pl.Series) -> tuple[dict[str, Any], bytes]:
-    values = series.to_numpy().astype(float)
+def _approximate(series: pl.Series, scale: pl.Series) -> tuple[dict[str, Any], bytes]:
+    """Return positive values on the logarithmic scale of the values of `scale`."""
+    values = scale.to_numpy().astype(float)
     if not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"{series.name}: approximate values are not positive and finite")
-    logs = np.log(values) if len(values) else np.zeros(1)
-    low, high = float(logs.min()), float(logs.max())
-    codes = np.rint((logs - low) * (STEPS / (high - low or 1.0)))[: len(values)]
+    low, high = np.log([values.min(), values.max()]) if len(values) else (0.0, 0.0)
+    logs = np.log(series.to_numpy().astype(float))
+    codes = np.rint((logs - low) * (STEPS / (high - low or 1.0)))
     head = {"kind": "log", "low": low, "step": (high - low) / STEPS}
     return head, _planes(codes.astype("<u8"), 2)
 

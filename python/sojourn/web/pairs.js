@@ -57,6 +57,8 @@ function changeOf(head, [one, two], part, row) {
 }
 
 /**
+ * Returns the largest changes of a flow's parts in words. Those below the resolution of parts, or
+ * below 2 % of the FCT's change, are dropped.
  * @param {any} head
  * @param {Table[]} tables
  * @param {number} row
@@ -67,9 +69,10 @@ function largestChanges(head, tables, row, most) {
     label: part.label,
     by: changeOf(head, tables, part.name, row),
   }));
-  const total = tables[1].columns.fct_s[row] - tables[0].columns.fct_s[row];
+  const [before, after] = tables.map((table) => table.columns.fct_s[row]);
+  const least = Math.max(0.02 * Math.abs(after - before), Math.max(before, after) / head.shareSteps);
   return changes
-    .filter((/** @type {any} */ one) => Math.abs(one.by) > 0.02 * Math.abs(total) && one.by !== 0)
+    .filter((/** @type {any} */ one) => Math.abs(one.by) > least)
     .sort((/** @type {any} */ one, /** @type {any} */ two) => Math.abs(two.by) - Math.abs(one.by))
     .slice(0, most)
     .map((/** @type {any} */ one) => `${one.label} ${one.by > 0 ? "+" : "−"}${seconds(Math.abs(one.by))}`);
