@@ -247,6 +247,21 @@ def test_a_box_is_selected_and_counted_and_dropped(
     )
 
 
+def test_the_address_keeps_flows_at_the_edge_of_a_box(
+    pages: dict[str, Path], results: dict[str, Result], open_page: Opener
+) -> None:
+    # With six digits, the size would be rounded up.
+    at_edge = (pl.col("size_bytes") > 1e6) & (pl.col("size_bytes") % 10 > 5)
+    edge: int = results["one"].flows.filter(at_edge)["size_bytes"][0]
+    shown = opened(open_page, pages["one"])
+    value = shown(f"shown.cloud.value[shown.cloud.size.indexOf({edge})]")
+    shown(f"shown.choose({{ box: {{ x: [{edge}, 1e9], y: [{value!r}, 1e9] }} }})")
+    again = opened(open_page, pages["one"], shown("location.hash"))
+    assert again("shown.chosen.box") == shown("shown.chosen.box")
+    rows = "document.querySelector('.facts').textContent"
+    assert again(rows) == shown(rows)
+
+
 def test_a_selection_has_the_flows_that_are_shown(
     pages: dict[str, Path], results: dict[str, Result], open_page: Opener
 ) -> None:

@@ -25,7 +25,8 @@ function choose(changed) {
   if (!chosen.time) chosen.isOnlyThen = false;
   const { flow, box, link, time, isOnlyThen } = chosen;
   const short = (/** @type {number} */ value) => String(Number(value.toPrecision(6)));
-  const sides = box && [box.x, box.y].map((side) => (side ? side.map(short).join(",") : ","));
+  // Flows at an edge belong to the box, so its edges are exact.
+  const sides = box && [box.x, box.y].map((side) => (side ? side.join(",") : ","));
   // A page inside a notebook has no address of its own.
   if (location.protocol !== "about:")
     writeAddress({
