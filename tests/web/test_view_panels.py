@@ -64,6 +64,12 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "another seed": PLAIN | {"seed": 2},
     "failure": PLAIN
     | {"failures": [{"link": "left->right", "fails": "20 ms", "returns": "21 ms"}]},
+    "large": PLAIN
+    | {
+        "time_limit": "15 ms",
+        "workload": {"kind": "permutation", "size": "1 MB"},
+        "topology": DUMBBELL | {"rate": "10 Gbps"},
+    },
     "another network": PLAIN | {"topology": {"kind": "star", "hosts": 5}},
     "unfinished": PLAIN
     | {
@@ -78,12 +84,14 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         | {"load": 0.9, "flows": 100, "deadlines": {"mean": "1 ms", "minimum_slowdown": 1}},
     },
 }
+SCENARIOS["too large"] = SCENARIOS["large"] | {"topology": DUMBBELL | {"rate": "10 Mbps"}}
 
 PAGES = {
     **{name: [name] for name in SCENARIOS},
     "seeds": ["plain", "another seed"],
     "networks": ["plain", "another network"],
     "failed": ["plain", "failure"],
+    "apart": ["large", "too large"],
 }
 
 
@@ -277,6 +285,13 @@ def test_only_flows_that_changed_have_changes(
             assert tip.endswith(": 1 \N{MULTIPLICATION SIGN}")
         elif changed[flow]:
             assert re.search("\n.* [+\N{MINUS SIGN}]", tip)
+
+
+def test_two_runs_without_a_common_finished_flow_state_it(opened: Callable[..., Any]) -> None:
+    shown = opened("apart")
+    text = shown("document.querySelector('main').innerText")
+    assert "No flow finished in both runs." in text
+    assert "What changed" not in text
 
 
 def test_different_networks_are_named_as_the_reason_for_missing_panels(

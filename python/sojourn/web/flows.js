@@ -201,7 +201,8 @@ function addFlows(parent, head, cloud, colours, medians) {
   const { card } = addCard(parent, "Flows", about);
   if (cloud.flow.length === 0) {
     card.classList.add("wide");
-    card.append(element("p", {}, "No flow of finite size started after the warm-up."));
+    const reason = head.pairs ? "finished in both runs" : "of finite size started after the warm-up";
+    card.append(element("p", {}, `No flow ${reason}.`));
     return null;
   }
   const logs = { x: logsOf(cloud.size), y: logsOf(cloud.value) };

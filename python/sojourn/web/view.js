@@ -82,7 +82,7 @@ function addAllFlows() {
       "coloured by the part that changed most; flows that finished in both runs",
       head.pairs.medians,
     );
-    addChanges(panels, head, cloud, tables);
+    if (added.flowsFrame) addChanges(panels, head, cloud, tables);
     return added;
   }
   const clouds = tables.map((table, index) => slowdownCloud(head, head.runs[index], table, grids[index]));
