@@ -172,8 +172,10 @@ def _counts(run: Run) -> list[str]:
         "packets": "packets",
         "drops": "drops",
         "credit_drops": "credit drops",
+        "trims": "trims",
         "losses": "losses",
         "marks": "marks",
+        "pauses": "pauses",
         "retransmits": "retransmits",
         "timeouts": "timeouts",
     }
