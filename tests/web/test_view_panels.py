@@ -10,7 +10,7 @@ import pytest
 
 from sojourn.runs.results import Run
 from sojourn.runs.runner import run_many
-from sojourn.view import loading, page
+from sojourn.view import answer, loading, page
 
 Opener = Callable[..., Any]
 
@@ -370,6 +370,17 @@ def test_the_address_is_followed_and_has_short_times(opened: Callable[..., Any])
     shown("location.hash = '#flow=5&t=0.001-0.002'")
     shown.wait_until("shown.chosen.flow === 5")
     assert shown("shown.chosen.time") == [0.001, 0.002]
+
+
+def test_the_first_clause_ends_outside_parentheses(
+    opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = "Two's flows take 1.01 of one's mean FCT (0.98 to 1.03; no significant difference)"
+    sentence = f"{first}; `sojourn compare` gives (intervals; more)."
+    monkeypatch.setattr(answer, "sentence", lambda *_: sentence)
+    shown = opened("plain")
+    assert shown("document.querySelector('.answer strong').textContent") == first
+    assert shown("document.querySelector('.answer').textContent") == sentence.replace("`", "")
 
 
 def test_keys_are_listed_and_p_begins_with_the_last_recorded_flow(

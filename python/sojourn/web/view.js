@@ -29,15 +29,10 @@ function addHead() {
     ["n p", "next, previous recorded flow, in the panel of flows"],
   ]);
   if (head.sentence) {
-    const [answer, ...reasons] = head.sentence.split("; ");
-    content.append(
-      element(
-        "p",
-        { class: "answer" },
-        element("strong", {}, answer),
-        ...withCode(reasons.length ? `; ${reasons.join("; ")}` : ""),
-      ),
-    );
+    // The first clause ends at a semicolon outside parentheses.
+    const [answer] = head.sentence.split(/; (?![^(]*\))/, 1);
+    const reasons = withCode(head.sentence.slice(answer.length));
+    content.append(element("p", { class: "answer" }, element("strong", {}, answer), ...reasons));
   }
   for (const run of head.runs) {
     const counts = run.counts.map((/** @type {string} */ count) => element("span", {}, count));
