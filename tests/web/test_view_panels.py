@@ -383,6 +383,27 @@ def test_the_first_clause_ends_outside_parentheses(
     assert shown("document.querySelector('.answer').textContent") == sentence.replace("`", "")
 
 
+def test_an_address_of_another_network_or_time_is_named(opened: Callable[..., Any]) -> None:
+    shown = opened("plain", "#link=nosuch->x&t=100-200&only=1")
+    note = "document.querySelector('[role=status]:not([hidden])')"
+    end = shown("shown.head.runs[0].simulated")
+    assert shown(f"{note}.textContent") == (
+        "The network has no link nosuch->x. "
+        f"The run ends at {1e3 * end:.3g} ms, before the time in the address."
+    )
+    assert shown("[shown.chosen.link, shown.chosen.time, shown.chosen.isOnlyThen]") == [
+        None,
+        None,
+        False,
+    ]
+    assert "Link left->right" in shown("document.querySelector('main').innerText")
+    shown.check()
+    shown("location.hash = '#link=left->right&t=0.001-200'")
+    shown.wait_until("shown.chosen.link === 'left->right'")
+    assert shown("shown.chosen.time") == [0.001, end]
+    assert not shown(f"{note}?.textContent")
+
+
 def test_keys_are_listed_and_p_begins_with_the_last_recorded_flow(
     opened: Callable[..., Any],
 ) -> None:

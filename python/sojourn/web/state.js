@@ -47,10 +47,13 @@ const selects = (changed) =>
   ["box", "time", "isOnlyThen", "hidden"].some((name) => name in changed);
 
 /**
- * Chooses what the address states.
+ * Chooses what the address states; returns a note for each link and time that the page lacks.
  * @param {number | null} flow is open if the address states none
+ * @param {string[] | null} links names of all links, if the page shows them
+ * @param {number} end of the longest run in seconds
+ * @returns {string[]}
  */
-function chooseFromAddress(flow) {
+function chooseFromAddress(flow, links, end) {
   const address = readAddress();
   const [left, right, low, high] = (address.get("box") ?? "")
     .split(",")
@@ -60,16 +63,23 @@ function chooseFromAddress(flow) {
   if (left <= right) box.x = [left, right];
   if (low <= high) box.y = [low, high];
   // A time may have a negative exponent: 5e-7-0.0001.
-  const [, begin, end] = (/^(.*\d)-(\d.*)$/.exec(address.get("t")?.replaceAll("e-", "e−") ?? "") ?? [])
+  const [, first, last] = (/^(.*\d)-(\d.*)$/.exec(address.get("t")?.replaceAll("e-", "e−") ?? "") ?? [])
     .map((text) => Number(text.replaceAll("−", "-")));
+  const isTime = first <= last && first < end;
+  const link = address.get("link") ?? null;
+  const isLink = link === null || !links || links.includes(link);
   const number = Number(address.get("flow") ?? NaN);
   choose({
     flow: Number.isInteger(number) ? number : flow,
     box: box.x || box.y ? box : null,
-    link: address.get("link") ?? null,
-    time: begin <= end ? [begin, end] : null,
+    link: isLink ? link : null,
+    time: isTime ? [Math.max(first, 0), Math.min(last, end)] : null,
     isOnlyThen: address.has("only"),
   });
+  return [
+    ...(isLink ? [] : [`The network has no link ${link}.`]),
+    ...(first >= end ? [`The run ends at ${seconds(end)}, before the time in the address.`] : []),
+  ];
 }
 
 /**

@@ -42,8 +42,9 @@ function addHead() {
 }
 
 addHead();
+const addressNote = element("p", { class: "soft", role: "status" });
 const panels = element("div", { class: "panels" });
-content.append(panels);
+content.append(addressNote, panels);
 const tables = await Promise.all(
   head.runs.map((/** @type {any} */ _, /** @type {number} */ index) => readTable(`flows${index}`)),
 );
@@ -56,13 +57,23 @@ const grids = await Promise.all(
 const recorded = head.runs.map(recordedOf);
 const { cloud, flowsFrame } = addAllFlows();
 addFlow(panels, head, tables);
+/** @type {string[] | null} */
+let linkNames = null;
 if (head.network) {
   const runs = await Promise.all(head.runs.map(readNetwork));
   const network = addNetwork(panels, head, runs);
   addLanes(panels, head, runs, network.busiest);
+  linkNames = runs[0].links.names;
 } else panels.append(element("p", { class: "card wide soft" }, head.noNetwork));
-chooseFromAddress(firstFlow());
-addEventListener("hashchange", () => chooseFromAddress(chosen.flow));
+followAddress(firstFlow());
+addEventListener("hashchange", () => followAddress(chosen.flow));
+
+/** @param {number | null} flow is open if the address states none */
+function followAddress(flow) {
+  const end = Math.max(...head.runs.map((/** @type {any} */ run) => run.simulated));
+  addressNote.textContent = chooseFromAddress(flow, linkNames, end).join(" ");
+  addressNote.hidden = addressNote.textContent === "";
+}
 
 /** Adds the panels of all flows: of one run, of the same flows in two runs, or of two runs. */
 function addAllFlows() {
