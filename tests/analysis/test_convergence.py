@@ -158,6 +158,16 @@ def test_the_note_of_a_figure_names_its_widest_interval() -> None:
     assert convergence.note(pl.DataFrame({"time_s": [1.0], "value": [2.0]})) is None
 
 
+def test_the_note_of_a_figure_does_not_count_samples_over_time() -> None:
+    sure, unsure = ("a", 10, 1, 3), ("b", 10, 3, 3)
+    series = pl.DataFrame({"scheme": ["a"], "value": [1.0], "high": [9.0]})
+    table = pl.concat([series, over_seeds(sure)], how="diagonal_relaxed")
+    assert convergence.note(table) is None
+    note = convergence.note(pl.concat([table, over_seeds(unsure)], how="diagonal_relaxed"))
+    assert note is not None
+    assert note.startswith("not converged: 1 of 2 values")
+
+
 def run_of(logs: metrics.Floats) -> Result:
     """Create a run with a load and these logarithms of slowdowns, in order of start."""
     result = make_result((1e-6 * np.exp(logs)).tolist(), simulated_s=1e9)

@@ -221,13 +221,16 @@ def note(table: pl.DataFrame) -> str | None:
     """Return a sentence about the values of a figure's table that are not converged, if any."""
     if not {"value", "low", "high", "seeds"} <= set(table.columns):
         return None
-    rows = unsure(table)
+    # Rows of time series have no interval over seeds; `high` is the largest sample of a span.
+    over_seeds = table.drop_nulls(["seeds", "low"])
+    rows = unsure(over_seeds)
     if rows.is_empty():
         return None
     worst = rows.row(0, named=True)
-    where = ", ".join(str(worst[name]) for name in table.columns[: table.columns.index("value")])
+    labels = (worst[name] for name in table.columns[: table.columns.index("value")])
+    where = ", ".join(str(label) for label in labels if label is not None)
     return (
-        f"not converged: {rows.height} of {table.height} values have a confidence interval wider "
-        f"than ± {100 * OVER_SEEDS:.0f} %; the widest is ± {100 * worst['reach']:.0f} % over "
+        f"not converged: {rows.height} of {over_seeds.height} values have a confidence interval "
+        f"wider than ± {100 * OVER_SEEDS:.0f} %; the widest is ± {100 * worst['reach']:.0f} % over "
         f"{worst['seeds']} seeds ({where})"
     )
