@@ -6,7 +6,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-from sojourn import override, run
+from sojourn import override, plot, run
 
 
 def module(name: str) -> ModuleType:
@@ -67,3 +67,17 @@ def test_the_reference_of_the_long_flow_is_half_of_the_payload_of_a_link() -> No
     # Credits of 84 B leave 1538 of 1622 B to packets, 1460 B of these to payload.
     share_bps = module("l3_parking_lot").MAX_MIN_BPS
     assert share_bps == pytest.approx(10e9 * 1460 / 1622 / 2)
+
+
+def test_links_that_a_scale_leaves_out_have_no_axes() -> None:
+    convergence = module("l1_convergence")
+    rows = [
+        {"scheme": "ExpressPass", "gbps": 10, "flow": 1, "metric": convergence.RATE}
+        | {"time_s": convergence.START_S + 1e-3 * number, "value": 1e9}
+        for number in range(3)
+    ]
+    times = [{"scheme": "ExpressPass", "gbps": 10, "metric": convergence.TIME, "value": 9.0}]
+    table = pl.concat([pl.DataFrame(rows), pl.DataFrame(times)], how="diagonal")
+    with plot.canvas(1, 3) as (_, axes):
+        convergence.draw(axes, table.with_columns(low=None, high=None, at_least=False), None)
+        assert [panel.axison for panel in axes] == [True, False, True]

@@ -1,5 +1,6 @@
 """Figure L1: time until a second flow and the first have equal rates."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -137,14 +138,18 @@ def convergence(shares: pl.DataFrame) -> dict[str, Any]:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     rates = table.filter(metric=RATE)
-    for panel, gbps in zip(axes, rates["gbps"].unique(maintain_order=True), strict=False):
+    *panels, last = axes
+    for panel, gbps in itertools.zip_longest(panels, speeds(table)):
+        if gbps is None:
+            panel.set_axis_off()
+            continue
         part = rates.filter(
             pl.col("gbps") == gbps, pl.col("flow") == 1, pl.col("time_s") < START_S + 10e-3
         )
         plot.series(panel, part, unit="Gb/s", label="throughput of the second flow")
         panel.set_title(f"{gbps} Gb/s", loc="right", fontsize=10)
     times = table.filter(metric=TIME).with_columns(link=pl.format("{} Gb/s", "gbps"))
-    plot.levels(axes[2], times, group="link", label=TIME, values="{:.0f}")
+    plot.levels(last, times, group="link", label=TIME, values="{:.0f}")
     plot.one_legend(axes)
 
 
