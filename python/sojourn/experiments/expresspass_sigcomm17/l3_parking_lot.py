@@ -49,6 +49,8 @@ figure = Figure(
         "ExpressPass keeps the links busy but is not fair here: its long flow falls from 4.5 to "
         "0.34 Gb/s across six bottlenecks, since each port can drop its credits. The max-min fair "
         "share is 4.5 Gb/s of payload at any number (dashed line).",
+        "The claims are about the least used link. Of the long flow alone, as the source may also "
+        "be read, the first would not hold: across six bottlenecks it has 8 % of its fair share.",
         "The source has several cross flows at each bottleneck; ours is one.",
     ),
     panels=(1, 2),
