@@ -80,11 +80,27 @@ def test_a_claim_is_not_judged_at_other_scales_than_its_own() -> None:
     assert verdicts == ["not judged"] * 4
 
 
-@pytest.mark.parametrize("name", ["k1", "k2", "k3", "f29"])
-def test_claims_of_the_source_are_not_judged_on_almost_idle_networks(name: str) -> None:
+@pytest.mark.parametrize("name", ["f13", "k1", "k2", "k3", "f29"])
+def test_claims_of_the_source_are_not_judged_on_too_few_flows(name: str) -> None:
     figure = discovery.discover(paths.EXPERIMENTS)[name]
     scales = {claim.scales for claim in figure.claims if claim.kind == "stated"}
     assert scales == {("paper",)}
+
+
+@pytest.mark.parametrize("name", ["j1", "j2", "j3"])
+def test_claims_at_quick_concern_only_the_workload_that_reaches_its_load(name: str) -> None:
+    claims = discovery.discover(paths.EXPERIMENTS)[name].claims
+    at_quick = [claim.statement for claim in claims if "quick" in claim.scales]
+    assert all(statement.startswith("W1:") for statement in at_quick)
+
+
+@pytest.mark.parametrize("scale", ["smoke", "paper"])
+def test_the_long_flow_has_a_host_of_its_own_unless_all_hosts_send(scale: str) -> None:
+    figure = discovery.discover(paths.EXPERIMENTS)["f11"]
+    for labels, scenario in figure.plan(scale):
+        long, *incast = (flow["source"] for flow in scenario["workload"]["flows"])
+        assert len(set(incast)) == labels["fan_in"]
+        assert (long in incast) == (labels["fan_in"] == 255)
 
 
 def test_claims_that_a_full_link_decides_are_checks() -> None:
@@ -426,7 +442,18 @@ def test_simulated_numbers_are_compared_with_published_numbers(made: Path) -> No
     assert row in experiments_page({"t1": figure}, {"t1": FigureRecord("paper", [], result.beside)})
     page = write_report(made).read_text(encoding="utf-8")
     assert f"DCTCP, load 0.2</th><td>1.1</td>\n<td>{first.ours:.3g}</td>" in page
+    assert '<th scope="col">published</th>' in page
     assert not figure.compare_published(result.table(made).drop("load")), "other labels"
+
+
+def test_numbers_that_are_not_published_have_the_name_of_their_origin(made: Path) -> None:
+    figure = replace(discovery.discover(EXPERIMENTS)["t1"], reference="another simulator")
+    result = replace(FigureResult.read(made / "t1.json"), reference="another simulator")
+    records = {"t1": FigureRecord("paper", [], result.beside)}
+    assert "| | another simulator | Sojourn |" in experiments_page({"t1": figure}, records)
+    result.write(made)
+    page = write_report(made).read_text(encoding="utf-8")
+    assert '<th scope="col">another simulator</th>' in page
 
 
 def test_the_report_links_to_the_files_of_each_figure(made: Path, tmp_path: Path) -> None:

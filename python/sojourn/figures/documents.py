@@ -183,7 +183,7 @@ def experiments_page(figures: Mapping[str, Figure], records: Mapping[str, Figure
         for claim in _claim_results(figure, record):
             statement = _cell(claim.statement) + KIND_SUFFIXES[claim.kind]
             lines.append(f"| {statement} | {claim.verdict} | {_cell(claim.numbers)} |")
-        lines += _published_table(record.beside)
+        lines += _published_table(record.beside, figure.reference)
     return "\n".join(lines) + "\n"
 
 
@@ -218,13 +218,13 @@ def _claim_results(figure: Figure, record: FigureRecord) -> list[ClaimResult]:
     ]
 
 
-def _published_table(pairs: Iterable[PublishedPair]) -> list[str]:
+def _published_table(pairs: Iterable[PublishedPair], reference: str) -> list[str]:
     """Return published and simulated numbers as a table; an empty list without numbers."""
     rows = [
         f"| {pair.name} | {pair.published:.3g} | {pair.ours:.3g} | {pair.ratio:.2f} |"
         for pair in pairs
     ]
-    head = ["", "| | published | Sojourn | ratio |", "| --- | --- | --- | --- |"]
+    head = ["", f"| | {reference} | Sojourn | ratio |", "| --- | --- | --- | --- |"]
     return head + rows if rows else []
 
 

@@ -82,6 +82,8 @@ class Figure:
     `seeds` is the number of seeds, by default that of `SEEDS`; published figures have no other.
     """
     source: str = ""
+    reference: str = "published"
+    """Origin of the numbers in the CSV file, as tables name it."""
     one_seed: str = ""
     """Reason why the figure has a single seed; empty if it has as many as others."""
     deviations: tuple[str, ...] = ()
@@ -269,6 +271,7 @@ class Figure:
             claims=self.judge(table, scale, runs),
             scenarios=_first_scenarios(plan),
             beside=self.compare_published(table),
+            reference=self.reference,
             notes=[note] if (note := convergence.note(table)) else [],
         )
         result.write(directory)
@@ -338,6 +341,8 @@ class FigureResult:
     scenarios: list[Example]
     beside: list[PublishedPair] = field(default_factory=list)
     """Published numbers with the simulated numbers."""
+    reference: str = "published"
+    """Origin of the published numbers, if they are not the source's own."""
     notes: list[str] = field(default_factory=list)
     """Warnings about the numbers, for example that the runs have not converged."""
     one_seed: str = ""
