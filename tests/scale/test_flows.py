@@ -273,16 +273,16 @@ def test_a_trace_with_deadlines_may_have_terminated_flows(
 
 
 def with_queries(racks: range) -> dict[str, Any]:
-    """Return a scenario in which a half percent of the flows are queries, which `racks` send."""
+    """Return a scenario in which a half percent of the flows are queries, for `racks`."""
     random, flows = np.random.default_rng(1), 8000
     is_query = np.arange(flows) % 200 == 0
     queries = random.integers(16 * racks[0], 16 * racks[-1] + 16, flows)
-    sources = np.where(is_query, queries, random.integers(0, 192, flows))
+    targets = np.where(is_query, queries, random.integers(0, 192, flows))
     table = pl.DataFrame(
         {
             "start_s": np.arange(flows) * 5e-7,
-            "source": sources,
-            "target": (sources + random.integers(1, 192, flows)) % 192,
+            "source": (targets + random.integers(1, 192, flows)) % 192,
+            "target": targets,
             "size_bytes": np.where(is_query, 2000, random.integers(12_000, 28_000, flows)),
             "class": np.where(is_query, "query", "bulk"),
         }

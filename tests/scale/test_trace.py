@@ -57,6 +57,29 @@ def test_a_folded_trace_keeps_the_flows_of_some_racks_and_their_locality() -> No
         assert utilisations[1] == pytest.approx(utilisations[0], rel=0.1)
 
 
+def test_kept_racks_receive_what_they_received() -> None:
+    # The size of a flow states its row.
+    whole = skewed(sigma=1.5).with_columns(size_bytes=10_000 + pl.int_range(pl.len()))
+    flows = flows_of(sojourn.fold(scenario(whole) | {"fidelity": "flows"}, 64))
+    old = whole[flows["size_bytes"].to_numpy() - 10_000]
+    np.testing.assert_allclose(flows["start_s"], old["start_s"], atol=1e-11)
+    hosts = pl.DataFrame({"new": flows["target"], "old": old["target"]}).unique()
+    assert hosts["new"].n_unique() == hosts["old"].n_unique() == hosts.height
+    assert flows.height == whole.filter(pl.col("target").is_in(hosts["old"].implode())).height
+    # Most of the flows of this trace are for few racks, and senders share them.
+    most = whole.group_by(pl.col("target") // 8).len().sort("len", descending=True)
+    assert most["target"][0] in (hosts["old"] // 8)
+    assert flows["source"].n_unique() > 48
+
+
+def test_racks_of_another_load_teach_a_law_but_are_no_sample() -> None:
+    whole = scenario(skewed(sigma=1.5))
+    with pytest.raises(ScenarioError, match=r"\(the fidelity `flows` is for racks that differ\)"):
+        sojourn.fold(whole, 64)
+    loads = sojourn.fold(whole | {"fidelity": "flows"}, 64).utilisations["access"]
+    assert loads[1] > 1.1 * loads[0]
+
+
 def test_samples_have_other_racks() -> None:
     whole = scenario(skewed())
     texts = {str(sojourn.fold(whole, 64, sample).scenario) for sample in (0, 1)}
@@ -70,9 +93,9 @@ LEAVES = {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 16, "spines": 4}
 
 def kept_leaves(sigma: float, hosts: int) -> list[tuple[int, ...]]:
     """Return the racks that eight samples of a trace of `LEAVES` keep."""
-    # The size of a flow states its row, and so its sender.
+    # The size of a flow states its row, and so its target.
     flows = skewed(sigma=sigma).with_columns(size_bytes=10_000 + pl.int_range(pl.len()))
-    racks = (flows["source"] // 16).to_numpy()
+    racks = (flows["target"] // 16).to_numpy()
     whole = scenario(flows) | {"topology": LEAVES}
     folds = [flows_of(sojourn.fold(whole, hosts, sample)) for sample in range(8)]
     return [tuple(np.unique(racks[fold["size_bytes"].to_numpy() - 10_000])) for fold in folds]
@@ -127,8 +150,8 @@ def test_flows_after_others_do_not_fold() -> None:
 
 
 def test_a_fold_without_flows_is_an_error() -> None:
-    # Few racks send, all of them to one.
-    flows = skewed(2000).with_columns(pl.col("source") % 24 + 24, pl.col("target") % 8)
+    # Few racks receive, all of them from one.
+    flows = skewed(2000).with_columns(pl.col("source") % 8, pl.col("target") % 24 + 24)
     with pytest.raises(
         ScenarioError, match=r"hosts: the fold would have no flows .* keep 256 hosts"
     ):
@@ -171,6 +194,6 @@ def test_racks_with_few_partners_cause_a_warning() -> None:
         assert drawn < 0.5
         lines = fidelity_lines([answer])
         assert any(
-            "racks to which a rack of a trace sends are drawn anew" in line for line in lines
+            "racks from which a rack of a trace receives are drawn anew" in line for line in lines
         )
         assert ("partners" in doubts(answer)) == has_doubt

@@ -75,7 +75,8 @@ class Samples:
         most = self.fidelity.samples if self.fidelity.precision == "none" else MAX_SAMPLES
         seed = (int(self._whole.get("seed", 1)) * most + len(self.seeds)) % SEEDS
         try:
-            folded = self._fold(self._whole, self.fidelity.hosts, seed)
+            of_kind = self._whole | {FIELD: self.fidelity.kind}
+            folded = self._fold(of_kind, self.fidelity.hosts, seed)
         except FoldHostsError as error:
             raise ScenarioError(f"{FIELD}.{error}") from None
         self.seeds.append(seed)

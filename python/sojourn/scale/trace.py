@@ -1,12 +1,12 @@
-"""Folded traces: the flows of some racks, with new targets at the distance of the old ones.
+"""Folded traces: the flows to some racks, with new senders at the distance of the old ones.
 
 Racks may differ in load, so those kept are chosen such that their traffic is distributed as that of
-all racks; they form new pods. A flow whose sender is kept stays, with start and size. Beyond its
-rack it takes the target of a flow of about its size that a kept host receives from the same
-distance, and each such target is taken once, so that a kept host receives what it received. (Draws
-by the bytes that hosts receive would send all flows to the hosts that happen to receive a few large
-ones.) Flows that start together for one target (`incasts`) stay together if the target is kept,
-with starts and sizes; their senders are new ones, as many as before.
+all racks; they form new pods. A flow whose target is kept stays, with start and size: the links to
+a kept host carry what they carried, where most queues are. Beyond its rack it takes the sender of a
+flow of about its size that a kept host sends to the same distance, each as equally often as
+possible. (Draws by the bytes that hosts send would take all flows from the hosts that happen to
+send a few large ones.) Flows that start together for one target (`incasts`) have new senders, as
+many as before.
 """
 
 import math
@@ -35,13 +35,13 @@ FEW_COMBINATIONS = 20
 """Combinations of racks below which samples are nearly the same."""
 
 UNEVEN = 0.05
-"""Largest difference of the bytes that kept racks send from the mean, as a share of it."""
+"""Largest difference of the bytes that kept racks receive from the mean, as a share of it."""
 
 OUTSTANDING = 1.25
 """Traffic of the most loaded rack, as a multiple of the mean, from which it is always kept."""
 
 SWAPS, REACH = 20, 50
-"""Rounds of swaps of targets, and the largest distance of two flows that swap, by rank of size."""
+"""Rounds of swaps of senders, and the largest distance of two flows that swap, by rank of size."""
 
 DEADLINE = "deadline_s"
 """Column of a trace with the deadlines of flows."""
@@ -74,7 +74,7 @@ def columns_of_trace(text: str) -> list[str]:
 def fold_trace(
     scenario: Scenario, whole: Network, part: Network, seed: int, rtt_s: float
 ) -> FoldedTrace:
-    """Return the trace of a scenario for a part of its network; `seed` chooses racks and targets.
+    """Return the trace of a scenario for a part of its network; `seed` chooses racks and senders.
 
     `rtt_s` is the base RTT of the network in seconds. Raises `ScenarioError` for an invalid trace,
     for flows that start after others, and if no flow is kept.
@@ -89,7 +89,7 @@ def fold_trace(
     kept = folding.folded()
     if not kept.height:
         raise FewHostsError(
-            "hosts: the fold would have no flows of the trace, since its racks do not send"
+            "hosts: the fold would have no flows of the trace, since its racks do not receive any"
         )
     rows = kept["row"].to_numpy()
     sizes, starts = flows["size_bytes"], flows["start_s"]
@@ -203,7 +203,7 @@ class _TraceFolding:
         quantiles = np.linspace(0, 1, 21)
         loads = [load / max(load.mean(), 1e-300) for load in (sent, received)]
         spreads = [np.quantile(load, quantiles) for load in loads]
-        tiers = [load / load.mean() for load in self._sent_beyond(racks) if load.any()]
+        tiers = [load / load.mean() for load in self._received_beyond(racks) if load.any()]
         most = (sent + received)[order[-1]] / max((sent + received).mean(), 1e-300)
         draws = self._draws(racks, number, is_kept=most >= OUTSTANDING)
         enough = min(DRAWS, max(1, self.combinations // DIVERSITY))
@@ -241,73 +241,70 @@ class _TraceFolding:
         drawn: Hosts = distinct + np.arange(number)
         return drawn
 
-    def _sent_beyond(self, racks: int) -> list[Floats]:
-        """Return the bytes that each rack sends: all, beyond the rack, and beyond the pod."""
+    def _received_beyond(self, racks: int) -> list[Floats]:
+        """Return the bytes that each rack receives: all, from beyond the rack, and the pod."""
         distances = self._whole.distances(self.sources, self.targets)
-        of_flows = self.sources // self._whole.hosts_per_rack
+        of_flows = self.targets // self._whole.hosts_per_rack
         beyond = [np.where(distances >= least, self._sizes, 0.0) for least in range(3)]
         return [np.bincount(of_flows, sizes, racks).astype(np.float64) for sizes in beyond]
 
     def folded(self) -> pl.DataFrame:
         """Return the kept flows in order: `row` in the trace, new `source` and `target`."""
-        together = self._are_together
-        alone = np.flatnonzero(~together & (self._new[self.sources] >= 0))
-        sources = self._new[self.sources[alone]]
-        tables = [(alone, sources, self._new_targets(alone, sources))]
-        rows = np.flatnonzero(together & (self._new[self.targets] >= 0))
-        if len(rows):
-            tables.append(self._new_senders(rows))
-        row, source, target = (np.concatenate(column) for column in zip(*tables, strict=True))
-        return pl.DataFrame({"row": row, "source": source, "target": target}).sort("row")
+        rows = np.flatnonzero(self._new[self.targets] >= 0)
+        targets = self._new[self.targets[rows]]
+        together = self._are_together[rows]
+        sources = np.empty_like(targets)
+        sources[~together] = self._senders(rows[~together], targets[~together])
+        sources[together] = self._senders_together(rows[together], targets[together])
+        return pl.DataFrame({"row": rows, "source": sources, "target": targets})
 
-    def _new_targets(self, rows: Hosts, sources: Hosts) -> Hosts:
-        """Return a target for each flow, at the distance that it has in the whole."""
+    def _senders(self, rows: Hosts, targets: Hosts) -> Hosts:
+        """Return a sender for each flow, at the distance that it has in the whole."""
         distances = self._whole.distances(self.sources, self.targets)
         of_flows = distances[rows]
-        targets: Hosts = self._new[self.targets[rows]]
-        received = np.flatnonzero(~self._are_together & (self._new[self.targets] >= 0))
-        of_received = distances[received]
+        senders: Hosts = self._new[self.sources[rows]]
+        sent = np.flatnonzero(~self._are_together & (self._new[self.sources] >= 0))
+        of_sent = distances[sent]
         hosts_per_pod = self._part.racks * self._part.hosts_per_rack
         for pod in range(self._part.pods):
-            flows = np.flatnonzero((of_flows == 1) & (sources // hosts_per_pod == pod))
-            offered = received[of_received == 1]
-            offered = offered[self._new[self.targets[offered]] // hosts_per_pod == pod]
-            targets[flows] = self._matched(rows[flows], sources[flows], offered, 1)
+            flows = np.flatnonzero((of_flows == 1) & (targets // hosts_per_pod == pod))
+            offered = sent[of_sent == 1]
+            offered = offered[self._new[self.sources[offered]] // hosts_per_pod == pod]
+            senders[flows] = self._matched(rows[flows], targets[flows], offered, 1)
         flows = np.flatnonzero(of_flows == 2)
-        offered = received[of_received == 2]
-        targets[flows] = self._matched(rows[flows], sources[flows], offered, 2)
-        return targets
+        offered = sent[of_sent == 2]
+        senders[flows] = self._matched(rows[flows], targets[flows], offered, 2)
+        return senders
 
-    def _matched(self, rows: Hosts, sources: Hosts, offered: Hosts, distance: int) -> Hosts:
-        """Return for each flow the target of one of the `offered` flows of about its size."""
+    def _matched(self, rows: Hosts, targets: Hosts, offered: Hosts, distance: int) -> Hosts:
+        """Return for each flow the sender of one of the `offered` flows of about its size."""
         if not len(offered):
-            candidates = (self._candidates(int(host), distance, self._received) for host in sources)
+            candidates = (self._candidates(int(host), distance) for host in targets)
             drawn = [self._random.choice(hosts, p=odds) for hosts, odds in candidates]
             return np.array(drawn, dtype=np.int64)
         by_size = np.argsort(self._sizes[rows], kind="stable")
         offered = offered[np.argsort(self._sizes[offered], kind="stable")]
         places = np.arange(len(rows)) * len(offered) // max(1, len(rows))
-        taken: Hosts = self._new[self.targets[offered[places]]]
-        senders = sources[by_size]
-        # Flows whose target is at another distance in the part swap targets with near ones.
+        taken: Hosts = self._new[self.sources[offered[places]]]
+        receivers = targets[by_size]
+        # Flows whose sender is at another distance in the part swap senders with near ones.
         for _ in range(SWAPS):
-            wrong = np.flatnonzero(self._part.distances(senders, taken) != distance)
+            wrong = np.flatnonzero(self._part.distances(receivers, taken) != distance)
             if not len(wrong):
                 break
             for one in map(int, wrong):
                 low, high = max(0, one - REACH), min(len(taken), one + REACH + 1)
                 other = int(self._random.integers(low, high))
                 taken[one], taken[other] = taken[other], taken[one]
-        for one in map(int, np.flatnonzero(self._part.distances(senders, taken) != distance)):
-            hosts, odds = self._candidates(int(senders[one]), distance, self._received)
+        for one in map(int, np.flatnonzero(self._part.distances(receivers, taken) != distance)):
+            hosts, odds = self._candidates(int(receivers[one]), distance)
             taken[one] = self._random.choice(hosts, p=odds)
-        targets: Hosts = np.empty_like(taken)
-        targets[by_size] = taken
-        return targets
+        senders: Hosts = np.empty_like(taken)
+        senders[by_size] = taken
+        return senders
 
-    def _new_senders(self, rows: Hosts) -> tuple[Hosts, Hosts, Hosts]:
-        """Return the flows of each group, with as many senders at each distance as before."""
-        targets = self._new[self.targets[rows]]
+    def _senders_together(self, rows: Hosts, targets: Hosts) -> Hosts:
+        """Return senders for flows of groups, as many at each distance as a group had."""
         sources = np.empty_like(targets)
         distances = self._whole.distances(self.sources[rows], self.targets[rows])
         table = pl.DataFrame({"group": self._groups[rows]}).with_row_index()
@@ -317,23 +314,23 @@ class _TraceFolding:
                 of_distance = members[distances[members] == distance]
                 senders, places = np.unique(self.sources[rows[of_distance]], return_inverse=True)
                 target = int(targets[of_distance[0]])
-                hosts, odds = self._candidates(target, int(distance), self._sent)
+                hosts, odds = self._candidates(target, int(distance))
                 if len(senders) > np.count_nonzero(odds):
                     raise FewHostsError(
                         "hosts: the fold has fewer senders than start together for one host"
                     )
                 drawn = self._random.choice(hosts, len(senders), replace=False, p=odds)
                 sources[of_distance] = drawn[places]
-        return rows, sources, targets
+        return sources
 
-    def _candidates(self, host: int, distance: int, weights: Floats) -> tuple[Hosts, Floats]:
-        """Return the hosts of the part at a distance of one, and their probabilities."""
+    def _candidates(self, host: int, distance: int) -> tuple[Hosts, Floats]:
+        """Return the hosts of the part at a distance of one, and their probabilities as senders."""
         others = np.arange(self._part.hosts)
         hosts = others[
             (self._part.distances(np.full_like(others, host), others) == distance)
             & (others != host)
         ]
-        odds = weights[self._old[hosts]]
-        # Hosts that never receive may be the only ones at a distance.
+        odds = self._sent[self._old[hosts]]
+        # Hosts that never send may be the only ones at a distance.
         odds = odds if odds.sum() else np.ones(len(hosts))
         return hosts, odds / odds.sum()
