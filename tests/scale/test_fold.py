@@ -434,3 +434,19 @@ def test_senders_of_an_incast_are_distinct_and_as_far_as_in_the_whole() -> None:
     # Senders are distinct, so that the few hosts of a rack are drawn a little less often.
     assert shares == pytest.approx(expected, rel=0.15)
     assert shares[2] == pytest.approx(expected[2], rel=0.01)
+
+
+def test_loads_of_links_to_receivers_are_those_of_the_flows_that_cross_them() -> None:
+    topology = {
+        **{"kind": "clos", "pods": 2, "edges_per_pod": 2, "hosts_per_edge": 2, "cores": 2},
+        **{"aggregations_per_pod": 2, "host_rate": "10 Gbps", "fabric_rate": "40 Gbps"},
+        "core_rate": "20 Gbps",
+    }
+    network = read_network(topology)
+    # Of hosts 0 to 7: to 1 from its rack, from another rack of its pod, and from the other pod;
+    # and from the other pod to its neighbour 0 and to another rack of its pod, host 3.
+    sources, targets = np.array([0, 2, 4, 5, 6]), np.array([1, 1, 1, 0, 3])
+    loads, switch_loads = network.receiving_loads(sources, targets, np.full(5, 8e9))
+    np.testing.assert_allclose(loads, [2.4, 2.4, 2.4, 0.8, 0.8])
+    # 24 of 80 Gb/s to the rack, 24 of 40 Gb/s to the pod.
+    np.testing.assert_allclose(switch_loads, [0.0, 0.3, 0.6, 0.6, 0.6])

@@ -14,7 +14,8 @@ def flows(number: int, seed: int = 1) -> tuple[FluidFlows, "np.typing.NDArray[np
     random = np.random.default_rng(seed)
     sizes = np.exp(random.uniform(np.log(100), np.log(1e7), number))
     slowdowns = 1 + random.exponential(1.0, number)
-    fluid = FluidFlows(np.zeros(number, dtype=np.int64), sizes, np.zeros(number), slowdowns)
+    zeros = np.zeros(number)
+    fluid = FluidFlows(zeros.astype(np.int64), sizes, zeros, zeros, slowdowns)
     noise = random.lognormal(0.0, 0.3, number)
     return fluid, np.maximum(1.0, slowdowns * (1 + 1e3 / sizes) * noise)
 
@@ -41,9 +42,7 @@ def test_a_law_follows_the_load_of_the_fluid() -> None:
     fluid, packets = flows(50_000)
     other, truth = flows(50_000, seed=2)
     busy = other.slowdowns > np.quantile(other.slowdowns, 0.5)
-    busier = FluidFlows(
-        other.classes[busy], other.sizes[busy], other.loads[busy], other.slowdowns[busy]
-    )
+    busier = FluidFlows(*(column[busy] for column in dataclasses.astuple(other)))
     predicted, _ = Law([(fluid, packets)]).predict(busier, seed=3)
     assert abs(predicted.mean() / truth[busy].mean() - 1) < 0.03
     by_size_alone = packets.mean()
@@ -54,7 +53,7 @@ def test_ratios_follow_the_fluid_up_to_large_slowdowns() -> None:
     # Behind incasts, the fluid is far too slow at 7 and right at 30.
     slowdowns = np.repeat([7.0, 30.0], 500)
     zeros = np.zeros(1000)
-    fluid = FluidFlows(zeros.astype(np.int64), zeros + 2e4, zeros, slowdowns)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 2e4, zeros, zeros, slowdowns)
     packets = np.where(slowdowns < 10, 2.0, 30.0)
     predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
     np.testing.assert_allclose(predicted, packets)
@@ -64,7 +63,7 @@ def test_ratios_of_neighbours_are_not_mixed() -> None:
     # Few flows for each fluid slowdown, as of a size beside incasts in a small fold.
     slowdowns = np.repeat([1.6, 2.2, 3.5, 5.0, 8.0], 4)
     zeros = np.zeros(20)
-    fluid = FluidFlows(zeros.astype(np.int64), zeros + 5e3, zeros, slowdowns)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 5e3, zeros, zeros, slowdowns)
     packets = np.repeat([1.1, 2.2, 1.4, 2.0, 20.0], 4)
     predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
     np.testing.assert_allclose(predicted, packets)
@@ -97,16 +96,22 @@ def test_the_self_check_keeps_classes_apart() -> None:
     assert "class" not in one
 
 
-def test_loads_of_receivers_have_their_own_ratios() -> None:
+@pytest.mark.parametrize("is_of_switch", [False, True])
+def test_loads_have_their_own_ratios(is_of_switch: bool) -> None:
+    def with_loads(loads: "np.typing.NDArray[np.float64]") -> FluidFlows:
+        if is_of_switch:
+            return dataclasses.replace(fluid, switch_loads=loads)
+        return dataclasses.replace(fluid, loads=loads)
+
     fluid, packets = flows(20_000)
     random = np.random.default_rng(3)
     loads = random.choice([0.01, 0.3], len(fluid))
     busy = loads > 0.1
-    learnt = dataclasses.replace(fluid, loads=loads)
+    learnt = with_loads(loads)
     predicted, _ = Law([(learnt, np.where(busy, 2 * packets, packets))]).predict(learnt, seed=1)
     assert abs(predicted[busy].mean() / predicted[~busy].mean() / 2 - 1) < 0.1
     # A load that no sample had takes the ratios of all.
-    other = dataclasses.replace(fluid, loads=loads * 0 + 0.9)
+    other = with_loads(loads * 0 + 0.9)
     predicted, sparse = Law([(learnt, packets)]).predict(other, seed=1)
     assert not sparse.any()
     assert abs(predicted.mean() / packets.mean() - 1) < 0.1

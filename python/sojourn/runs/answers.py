@@ -28,6 +28,7 @@ from sojourn.runs.results import (
 )
 from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
 from sojourn.scale.law import Flags, FluidFlows, Indices, Law, self_check
+from sojourn.scale.network import Network, read_network
 from sojourn.scale.sample import Samples, check_flows, fluid_of
 from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import Prepared
@@ -220,15 +221,15 @@ class _Flows:
                 f"terminations; use `{fidelity.SAMPLE}`"
             )
         classes = sorted({name for result in results for name in result.flows["class"].unique()})
-        bps = self._samples.access_bps
+        network = self._samples.network
         pairs = [
-            _learnt_flows(by_packets, fluid, classes, bps)
+            _learnt_flows(by_packets, fluid, classes, network)
             for by_packets, fluid in zip(packets, fluids, strict=True)
         ]
         seed = int(self._scenario.get("seed", 1))
-        fluid_flows = _fluid_flows(whole.flows, classes, bps)
-        slowdowns, are_sparse = Law(pairs).predict(fluid_flows, seed)
         complete = Prepared(self._scenario).complete()
+        fluid_flows = _fluid_flows(whole.flows, classes, read_network(complete["topology"]))
+        slowdowns, are_sparse = Law(pairs).predict(fluid_flows, seed)
         limit_s = parse_time(complete["time_limit"])
         flows = _predicted(whole.flows, slowdowns, limit_s)
         outcomes = dict(flows["outcome"].value_counts().iter_rows())
@@ -258,31 +259,29 @@ class _Flows:
         return Result(flows, whole.samples, summary, others)
 
 
-def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], access_bps: float) -> FluidFlows:
+def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], network: Network) -> FluidFlows:
     """Return flow records of a fluid as arrays; the slowdown of an unfinished flow is infinite."""
     numbers = flows["class"].cast(pl.Enum(classes)).to_physical().to_numpy()
     sizes = flows["size_bytes"].to_numpy().astype(np.float64)
-    targets = flows["target"].to_numpy()
-    bits = np.bincount(targets, 8 * sizes)
+    sources, targets = (flows[end].to_numpy().astype(np.int64) for end in ("source", "target"))
     starts = flows["start_s"].to_numpy()
     seconds = (float(np.ptp(starts)) if len(starts) else 0.0) or math.inf
+    loads, switch_loads = network.receiving_loads(sources, targets, 8 * sizes / seconds)
     return FluidFlows(
-        numbers.astype(np.int64),
-        sizes,
-        loads=bits[targets] / seconds / access_bps,
+        *(numbers.astype(np.int64), sizes, loads, switch_loads),
         slowdowns=flows["slowdown"].fill_null(math.inf).to_numpy(),
     )
 
 
 def _learnt_flows(
-    packets: Result, fluid: Result, classes: Sequence[str], access_bps: float
+    packets: Result, fluid: Result, classes: Sequence[str], network: Network
 ) -> tuple[FluidFlows, Floats]:
     """Return the flows of a sample in the fluid, and their slowdowns by packets."""
     both = fluid.flows.filter(pl.col("slowdown").is_not_null()).join(
         packets.flows.select("flow", packets="slowdown"), on="flow", maintain_order="left"
     )
     slowdowns = both["packets"].fill_null(math.inf).to_numpy()
-    return _fluid_flows(both, classes, access_bps), slowdowns
+    return _fluid_flows(both, classes, network), slowdowns
 
 
 def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict[str, float]:

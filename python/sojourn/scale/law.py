@@ -1,12 +1,14 @@
 """Law of packets given a fluid: how much longer than in the fluid flows take, learnt from samples.
 
-A flow's *cell* is its class, its size, the load of its receiver's link and its slowdown in the
-fluid. A cell holds the ratios of the slowdowns by packets and in the fluid, of the flows of folded
-networks. A flow of the whole network takes a random one of the ratios of its cell. A law holds for
-the scenario from which it was learnt: that of another network was wrong by up to a factor of two.
+A flow's *cell* is its class, its size, the load of its receiver's link, that of the switches' links
+to this receiver, and its slowdown in the fluid. A cell holds the ratios of the slowdowns by packets
+and in the fluid, of the flows of folded networks. A flow of the whole network takes a random one of
+the ratios of its cell. A law holds for the scenario from which it was learnt: that of another
+network was wrong by up to a factor of two.
 
-The load separates queues of switches from those of hosts. A fair host sends a small flow past its
-large ones and a switch does not, while the fluid slows the flow down in both.
+The loads separate queues of switches from those of hosts: a fair host sends a small flow past its
+large ones and a switch does not, while the fluid slows the flow down in both. And folds have a
+larger share of hot racks than the whole network, whose flows must count for hot racks only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +27,10 @@ SIZES = np.array([300.0, *(base * 10.0**power for power in range(3, 10) for base
 """Bounds of the sizes of cells in bytes."""
 
 LOADS = np.array([0.05, 0.1, 0.2, 0.4])
-"""Bounds of the loads of cells."""
+"""Bounds of the loads of receivers' links."""
+
+SWITCH_LOADS = np.array([0.1, 0.25, 0.45, 0.6])
+"""Bounds of the loads of switches' links."""
 
 SLOWDOWNS = np.array([1.0005, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 4, 6, 10, 20, 40])
 """Bounds of the fluid slowdowns of cells.
@@ -42,8 +47,7 @@ of 1 to 10 KB were 25 to 31 % too high under pFabric and Homa, and 79 % too low 
 """
 
 LEAST_FLOWS = 20
-"""Flows of a size below which a load takes the ratios of all loads, and all its cells are sparse.
-"""
+"""Flows of a size below which loads take the ratios of all loads, and all cells are sparse."""
 
 BLOCK = 1 << 20
 """Flows that are predicted together."""
@@ -60,6 +64,9 @@ class FluidFlows:
     sizes: Floats
     loads: Floats
     """Mean load of the link to the receiver of each flow, as a share of its rate."""
+    switch_loads: Floats
+    """Mean load of the links to the rack of each receiver, or of those to its pod if that is more,
+    as a share of their rates; 0 for flows that do not cross them."""
     slowdowns: Floats
 
     def __len__(self) -> int:
@@ -71,7 +78,8 @@ class FluidFlows:
         for first in range(0, max(1, len(self)), BLOCK):
             rows = slice(first, first + BLOCK)
             yield FluidFlows(
-                self.classes[rows], self.sizes[rows], self.loads[rows], self.slowdowns[rows]
+                *(self.classes[rows], self.sizes[rows]),
+                *(self.loads[rows], self.switch_loads[rows], self.slowdowns[rows]),
             )
 
     def rows(self) -> Indices:
@@ -79,15 +87,16 @@ class FluidFlows:
         return self.classes * (len(SIZES) + 1) + np.searchsorted(SIZES, self.sizes)
 
     def columns(self) -> Indices:
-        """Return the number of each flow's load and slowdown: those of one load in sequence."""
-        loads = np.searchsorted(LOADS, self.loads)
+        """Return the number of each flow's loads and slowdown: those of equal loads in sequence."""
+        loads = np.searchsorted(LOADS, self.loads) * (len(SWITCH_LOADS) + 1)
+        loads += np.searchsorted(SWITCH_LOADS, self.switch_loads)
         return loads * COLUMNS + np.searchsorted(SLOWDOWNS, self.slowdowns)
 
 
 COLUMNS = len(SLOWDOWNS) + 1
-"""Slowdowns of one load."""
+"""Slowdowns of one pair of loads."""
 
-CELLS = COLUMNS * (len(LOADS) + 1)
+CELLS = COLUMNS * (len(LOADS) + 1) * (len(SWITCH_LOADS) + 1)
 """Cells of one class and size."""
 
 
@@ -111,13 +120,14 @@ class Law:
 
     def _learn(self, first: int, columns: Indices, ratios: Floats) -> None:
         """Learn the cells of one class and size, which are numbered from `first` on."""
-        of_all = [ratios[columns % COLUMNS == column] for column in range(COLUMNS)]
-        for cells in np.arange(CELLS).reshape(-1, COLUMNS):
-            of_load = [ratios[columns == cell] for cell in cells]
-            # A load without enough flows of this size has the ratios of all loads.
-            source = of_load if sum(map(len, of_load)) >= LEAST_FLOWS else of_all
-            for column, cell in enumerate(cells):
-                self._ratios[first + int(cell)] = np.sort(_near(source, column))
+        of_all = _filled(_divided(columns % COLUMNS, ratios, COLUMNS))
+        by_cell = _divided(columns, ratios, CELLS)
+        for start in range(0, CELLS, COLUMNS):
+            of_loads = by_cell[start : start + COLUMNS]
+            # Loads without enough flows of this size have the ratios of all loads.
+            is_enough = sum(map(len, of_loads)) >= LEAST_FLOWS
+            for column, of_cell in enumerate(_filled(of_loads) if is_enough else of_all):
+                self._ratios[first + start + column] = of_cell
         if len(ratios) < LEAST_FLOWS:
             self._sparse |= set(range(first, first + CELLS))
 
@@ -149,6 +159,17 @@ class Law:
                 slowdowns[members] *= drawn
         np.maximum(slowdowns, 1.0, out=slowdowns)
         return slowdowns, are_sparse
+
+
+def _divided(numbers: Indices, ratios: Floats, cells: int) -> list[Floats]:
+    """Return the ratios of each cell; `numbers` are those of the cells, from 0 on."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(ratios[order], np.searchsorted(numbers[order], np.arange(1, cells)))
+
+
+def _filled(by_column: Sequence[Floats]) -> list[Floats]:
+    """Return the sorted ratios of each column, with those of its neighbours where it has few."""
+    return [np.sort(_near(by_column, column)) for column in range(COLUMNS)]
 
 
 def _near(by_column: Sequence[Floats], column: int) -> Floats:

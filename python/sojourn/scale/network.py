@@ -17,6 +17,8 @@ from sojourn.scenario.reading import Scenario
 Hosts = npt.NDArray[np.int64]
 """Numbers of hosts."""
 
+Floats = npt.NDArray[np.float64]
+
 ENOUGH_PODS = 4
 """Pods from which a fold keeps more racks in each rather than more pods.
 
@@ -107,6 +109,24 @@ class Network:
         else:
             loads["fabric"] = of_pod * beyond_rack / (self.cores * self.rates["fabric"])
         return loads
+
+    def receiving_loads(self, sources: Hosts, targets: Hosts, bps: Floats) -> tuple[Floats, Floats]:
+        """Return the mean utilisation of links that flows of these rates cross last, for each flow.
+
+        First that of the link to its target; then that of the links to the rack of its target, or
+        of those to its pod if that is more, and 0 if it crosses neither.
+        """
+        of_rack, of_pod = self.hosts_per_rack, self.racks * self.hosts_per_rack
+        to_racks = (self.aggregations or self.cores) * self.rates["fabric"]
+        units = [(1, self.rates["access"]), (of_rack, to_racks)]
+        if self.aggregations:
+            units.append((of_pod, self.cores * self.rates["core"]))
+        loads = []
+        for hosts, rate in units:
+            crosses = sources // hosts != targets // hosts
+            received = np.bincount(targets // hosts, np.where(crosses, bps, 0.0)) / rate
+            loads.append(np.where(crosses, received[targets // hosts], 0.0))
+        return loads[0], np.max(loads[1:], axis=0)
 
     def folded(self, hosts: int) -> "Network":
         """Return the part of about `hosts` hosts that a fold keeps, in whole racks.

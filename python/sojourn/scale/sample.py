@@ -56,7 +56,7 @@ class Samples:
         if any(self._whole.get(name) for name in NAMING_LINKS):
             self._check(prepared)
         topology = prepared.complete()["topology"]
-        self.access_bps = read_network(topology).rates["access"]
+        self.network = read_network(topology)
         self.extend(fidelity.samples)
 
     def _check(self, prepared: Prepared) -> None:
