@@ -72,8 +72,8 @@ N2: Scenario = {
 }
 """256 hosts, oversubscribed 2:1 at edge switches and 4:1 at pods."""
 
-H1 = {**N2, "pods": 16, "cores": 4}
-"""1024 hosts in 16 pods of 4 racks."""
+H1, H4 = {**N2, "pods": 16}, {**N2, "pods": 64}
+"""1024 and 4096 hosts in pods of 4 racks."""
 
 DROP_TAIL = {
     **{"transport": "tcp", "environment": "paper", "reliability": {"min_rto": "10 ms"}},
@@ -113,7 +113,7 @@ class Case:
 def cases() -> list[Case]:
     """Return all cases."""
     third = {"kind": SAMPLE, "hosts": 64, "samples": SEEDS}
-    law = {"kind": FLOWS, "hosts": 64, "samples": 2}
+    law = {"kind": FLOWS, "hosts": 256, "samples": 2}
     found = [
         Case(
             f"N1 {sizes} {load:g} {name}",
@@ -156,14 +156,16 @@ def cases() -> list[Case]:
             third,
         ),
     ]
-    # The loads of a law's cells were chosen on the first skewed network, not on the second.
-    for title, seed, name in (
-        ("H1 skewed", 1, "dctcp"),
-        ("H1 skewed", 1, "swift"),
-        ("H1 skewed otherwise", 2, "dctcp"),
+    # The loads of a law's cells were chosen on the first networks, not on the others.
+    for title, topology, flows, seed, name in (
+        ("H1 skewed", H1, 50_000, 1, "dctcp"),
+        ("H1 skewed", H1, 50_000, 1, "swift"),
+        ("H1 skewed otherwise", H1, 50_000, 2, "dctcp"),
+        ("H4 skewed", H4, 200_000, 1, "dctcp"),
+        ("H4 skewed otherwise", H4, 200_000, 2, "dctcp"),
     ):
-        skewed = {"topology": H1, "workload": _skewed(seed), **_SCHEMES[name]}
-        found.append(Case(f"{title} {name}", skewed, law | {"hosts": 256}))
+        skewed = {"topology": topology, "workload": _skewed(topology["pods"], flows, seed)}
+        found.append(Case(f"{title} {name}", skewed | _SCHEMES[name], law))
     return found
 
 
@@ -181,18 +183,19 @@ def _poisson(sizes: str, load: float, flows: int | None) -> dict[str, Any]:
 
 
 @functools.cache
-def _skewed(seed: int) -> dict[str, Any]:
-    """Return a trace of H1 whose racks have lognormal weights, with a most loaded link at 0.7."""
-    uniform = {"topology": H1, "transport": "dctcp", "workload": _poisson("fb_hadoop", 0.2, 50_000)}
+def _skewed(pods: int, number: int, seed: int) -> dict[str, Any]:
+    """Return a trace whose racks have lognormal weights, with a most loaded link at 0.7."""
+    topology, racks = {**N2, "pods": pods}, 4 * pods
+    uniform = {"topology": topology, "transport": "dctcp"}
+    uniform["workload"] = _poisson("fb_hadoop", 0.2, number)
     flows = flow_table(trace(uniform | {"seed": seed}))
     random = np.random.default_rng(seed)
-    hosts = 1024
-    weights = [np.repeat(random.lognormal(0, 1, 64), 16) for _ in range(2)]
+    weights = [np.repeat(random.lognormal(0, 1, racks), HOSTS_PER_RACK) for _ in range(2)]
     sources, targets = (
         np.searchsorted(np.cumsum(each) / each.sum(), random.uniform(size=flows.height))
         for each in weights
     )
-    targets = np.where(targets == sources, (targets + 1) % hosts, targets)
+    targets = np.where(targets == sources, (targets + 1) % (HOSTS_PER_RACK * racks), targets)
     sizes, starts = flows["size_bytes"].to_numpy(), flows["start_s"].to_numpy()
     starts = starts * (_largest_load(sources, targets, sizes, np.ptp(starts)) / 0.7)
     table = pl.DataFrame(
@@ -203,7 +206,7 @@ def _skewed(seed: int) -> dict[str, Any]:
 
 
 def _largest_load(sources: Any, targets: Any, sizes: Any, seconds: float) -> float:
-    """Return the utilisation of the most loaded links of H1: hosts', edges' and pods'."""
+    """Return the utilisation of the most loaded links of H1 or H4: hosts', edges' and pods'."""
     loads = []
     for ends in (sources, targets):
         for unit, bps in ((1, 10e9), (16, 80e9), (64, 160e9)):
