@@ -80,7 +80,9 @@ impl OfferedLoad {
         } else {
             format!("{load} on {}: {offered}", links.what)
         };
-        Ok((rate, format!("{description}, {rate:.1} {what}/s")))
+        // Rates below one per second have two significant digits.
+        let decimals = (1.0 - rate.log10()).ceil().clamp(1.0, 15.0) as usize;
+        Ok((rate, format!("{description}, {rate:.decimals$} {what}/s")))
     }
 }
 

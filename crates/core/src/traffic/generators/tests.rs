@@ -292,7 +292,9 @@ fn load_description() {
         "sizes": {"kind": "empirical", "table": "web_search_packets"},
     });
     let incast = json!({"kind": "incast", "fan_in": 4, "size": "1 KB", "load": 0.1});
-    let mixed = json!({"kind": "mixed", "parts": [poisson, incast]});
+    let sizes = json!({"kind": "fixed", "size": "5 MB"});
+    let rare = json!({"kind": "poisson", "load": 0.5, "load_reference": "1 Mbps", "sizes": sizes});
+    let mixed = json!({"kind": "mixed", "parts": [poisson, incast, rare]});
     insta::assert_snapshot!(open(&mixed, &graph, 1).unwrap().load);
 }
 
