@@ -44,7 +44,10 @@ figure = Figure(
         "Fifths of the racks are by bytes received; of the racks of a folded network for `sample`.",
         "The claim of a factor of two between hottest and coldest racks fails: 44 % of the flows "
         "into the coldest racks come from the fifth of the racks that sends most, and wait there "
-        "(p99 of 14 to 15 under DCTCP; from the fifth that sends least below 2; two seeds).",
+        "(p99 of 14 to 15 under DCTCP; from the fifth that sends least below 2; two seeds). The "
+        "claim about `flows` and the coldest racks fails for this reason, too: uplinks of the "
+        "racks that send most have a load of 0.46, those of folded networks, which always contain "
+        "the rack with most traffic but not these, at most 0.24.",
     ),
     panels=(1, 4),
     size=(15, 4.2),
