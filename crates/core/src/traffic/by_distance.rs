@@ -18,6 +18,18 @@ pub(crate) fn shares_of_one(shares: Option<&[f64]>) -> Result<(), &'static str> 
     if are_shares { Ok(()) } else { Err("numbers from 0 on that add up to 1") }
 }
 
+/// Samples an index with a probability in proportion to its share, some of which are above 0.
+fn sample_index(shares: &[f64], random: &mut Random) -> usize {
+    let mut left = random.uniform() * shares.iter().sum::<f64>();
+    let index = shares.iter().position(|share| {
+        left -= share;
+        left < 0.0
+    });
+    // Rounding may leave a little.
+    let last = || shares.iter().rposition(|share| *share > 0.0);
+    index.or_else(last).unwrap_or_default()
+}
+
 /// Samples a distance with given probabilities, then one of the hosts at that distance.
 #[derive(Clone, Debug)]
 pub(crate) struct TargetsByDistance {
@@ -28,8 +40,6 @@ pub(crate) struct TargetsByDistance {
     /// By source, computed when first needed: its targets at each distance.
     by_source: BTreeMap<HostId, Vec<Vec<HostId>>>,
     hosts: HostId,
-    /// Smallest number of targets that a source can draw.
-    pub(crate) fewest: usize,
 }
 
 impl TargetsByDistance {
@@ -54,50 +64,64 @@ impl TargetsByDistance {
             return Err(Problem::new("shares", message));
         }
         let (shares, by_source) = (shares.to_vec(), BTreeMap::new());
-        let mut sampler = Self { shares, distances, paths, by_source, hosts, fewest: usize::MAX };
+        let mut sampler = Self { shares, distances, paths, by_source, hosts };
         for source in 0..hosts {
             let shares = sampler.shares.clone();
-            let targets = sampler.by_distance(source).iter().zip(shares);
-            let numbers = targets.filter(|(_, share)| *share > 0.0).map(|(hosts, _)| hosts.len());
-            let (fewest, sum) = numbers
-                .fold((usize::MAX, 0), |(fewest, sum), number| (fewest.min(number), sum + number));
-            if fewest == 0 {
+            let mut targets = sampler.by_distance(source).iter().zip(shares);
+            if targets.any(|(hosts, share)| share > 0.0 && hosts.is_empty()) {
                 let message = format!("host {source} has no other host at one of the distances");
                 return Err(Problem::new("shares", message));
             }
-            sampler.fewest = sampler.fewest.min(sum);
         }
         Ok(sampler)
     }
 
     /// Samples a target of a source.
     pub(crate) fn sample(&mut self, source: HostId, random: &mut Random) -> HostId {
-        let mut left = random.uniform();
-        // The shares may add up to a little less than 1.
-        let last = self.shares.iter().rposition(|share| *share > 0.0).unwrap_or_default();
-        let distance = self.shares.iter().position(|share| {
-            left -= share;
-            left < 0.0
-        });
-        let targets = &self.by_distance(source)[distance.unwrap_or(last)];
+        let distance = sample_index(&self.shares, random);
+        let targets = &self.by_distance(source)[distance];
         targets[random.below(targets.len() as u64) as usize]
     }
 
-    /// Samples distinct targets of a source, at most `fewest`.
+    /// Samples distinct targets of a source. A distance without targets left gives its share to the others.
     pub(crate) fn sample_distinct(
         &mut self,
         source: HostId,
         number: usize,
         random: &mut Random,
     ) -> Vec<HostId> {
-        let mut targets = Vec::with_capacity(number);
-        while targets.len() < number {
-            let target = self.sample(source, random);
-            if !targets.contains(&target) {
-                targets.push(target);
+        let mut shares = self.shares.clone();
+        let mut left = self.by_distance(source).to_vec();
+        let mut sample = |_| {
+            let distance = sample_index(&shares, random);
+            let targets = &mut left[distance];
+            let target = targets.swap_remove(random.below(targets.len() as u64) as usize);
+            if targets.is_empty() {
+                shares[distance] = 0.0;
+            }
+            target
+        };
+        (0..number).map(&mut sample).collect()
+    }
+
+    /// Checks that the shares of `number` distinct targets are possible for every source.
+    pub(crate) fn check_distinct(&mut self, number: usize) -> Result<(), Problem> {
+        let shares = self.shares.clone();
+        for source in 0..self.hosts {
+            for (share, targets) in shares.iter().zip(self.by_distance(source)) {
+                let expected = share * number as f64;
+                // Shares that are fractions of hosts may be rounded up.
+                if expected > targets.len() as f64 * (1.0 + 1e-6) {
+                    let message = format!(
+                        "{share} of {number} hosts are {expected:.1}, but host {source} has {} at this \
+                         distance",
+                        targets.len()
+                    );
+                    return Err(Problem::new("shares", message));
+                }
             }
         }
-        targets
+        Ok(())
     }
 
     /// Returns all targets of a source.
@@ -161,6 +185,34 @@ mod tests {
             let ratio = f64::from(count) / (100_000.0 * share);
             assert!((ratio - 1.0).abs() < 0.06, "{target}: {ratio}");
         }
+    }
+
+    #[test]
+    fn distinct_targets_have_their_shares_and_full_distances_pass_theirs_on() {
+        let table = json!({"leaves": 2, "hosts_per_leaf": 4, "spines": 1});
+        let graph = leaf_spine::Config::read(&table).unwrap().graph(1).unwrap();
+        let mut random = Random::new(1, "test");
+        // Of host 0, 3 others are near and 4 far.
+        let mut near = |shares: &[f64], number| {
+            let mut targets = TargetsByDistance::new(shares, &graph).unwrap();
+            targets.check_distinct(number)?;
+            let mut count = 0;
+            for _ in 0..10_000 {
+                let mut drawn = targets.sample_distinct(0, number, &mut random);
+                drawn.sort_unstable();
+                drawn.dedup();
+                assert_eq!(drawn.len(), number);
+                count += drawn.iter().filter(|target| **target < 4).count();
+            }
+            Ok::<_, Problem>(count as f64 / 10_000.0)
+        };
+        assert!((near(&[0.5, 0.5], 2).unwrap() - 1.0).abs() < 0.02);
+        assert!((near(&[0.9, 0.1], 3).unwrap() - 2.7).abs() < 0.02);
+        assert!((near(&[1.0 - 1e-9, 1e-9], 3).unwrap() - 3.0).abs() < 1e-9);
+        insta::assert_snapshot!(
+            near(&[1.0 - 1e-9, 1e-9], 5).unwrap_err(),
+            @"shares: 0.999999999 of 5 hosts are 5.0, but host 0 has 3 at this distance"
+        );
     }
 
     #[test]

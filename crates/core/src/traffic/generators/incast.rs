@@ -190,10 +190,10 @@ impl IncastEvents {
             return Err(Problem::new("fan_in", message));
         }
         let shares = config.shares.as_ref();
-        let by_distance =
+        let mut by_distance =
             shares.map(|shares| TargetsByDistance::new(shares, context.graph)).transpose()?;
-        if by_distance.as_ref().is_some_and(|hosts| hosts.fewest < fan_in) {
-            return Err(Problem::new("shares", "leave fewer senders than `fan_in`"));
+        if let Some(hosts) = &mut by_distance {
+            hosts.check_distinct(fan_in)?;
         }
         Ok(Self { roles, target, fan_in, by_distance })
     }
