@@ -71,7 +71,7 @@ pub struct FluidFlow {
     /// Total to send, headers included; infinite for a long-lived flow.
     pub(crate) total: f64,
     sent: f64,
-    /// Time at which a long-lived flow stops; infinite for other flows.
+    /// Time at which the flow stops sending; infinite if it does not.
     stop: f64,
     /// Time lost so far against service at the bottleneck rate.
     lag: f64,
@@ -198,8 +198,8 @@ impl<'a> FluidRun<'a> {
                 && let Some((mut flow, now)) = self.scheduler.serve(&self.links, self.now, horizon)
             {
                 self.now = now;
-                // Rounding may leave a small remainder.
-                if flow.total.is_finite() {
+                // Rounding may leave a small remainder, unless the flow stops.
+                if flow.total.is_finite() && now < flow.stop {
                     flow.sent = flow.total;
                 }
                 self.complete_record(flow);
@@ -243,10 +243,9 @@ impl<'a> FluidRun<'a> {
         let common = self.setup.common.unwrap_or_default();
         flow.intervals = [self.setup.measured, common].map(|bounds| bounds.map(picoseconds));
         flow.latency = fct.0 as f64 - total / flow.bottleneck;
+        flow.stop = spec.stop.map_or(f64::INFINITY, picoseconds);
         if is_sized {
             flow.total = total;
-        } else {
-            flow.stop = spec.stop.map_or(f64::INFINITY, picoseconds);
         }
         let record = FlowRecord {
             outcome: if is_sized { flow::Outcome::Unfinished } else { flow::Outcome::LongLived },
@@ -281,6 +280,7 @@ impl<'a> FluidRun<'a> {
         let IdealSetup { format, limit, kept, .. } = self.setup;
         let record = &mut self.outcome.records[flow.record];
         let received = flow.received(picoseconds(limit) - picoseconds(record.spec.start));
+        let last_arrival = Time((self.now + flow.latency).round() as u64);
         let end = if let Some(size) = record.spec.size {
             let fct = record.ideal_fct + Duration(flow.lag.round() as u64);
             if flow.sent >= flow.total && record.spec.start + fct <= limit {
@@ -293,14 +293,14 @@ impl<'a> FluidRun<'a> {
                 delivered
             } else {
                 record.delivered = Bytes((received / flow.total * size.0 as f64) as u64);
-                limit
+                if self.now < flow.stop { limit } else { last_arrival }
             }
         } else {
             let goodput = format.payload.0 as f64 / (format.payload + format.header).0 as f64;
             record.delivered = Bytes((received / BYTE * goodput) as u64);
             let together = (flow.measured[1] / BYTE * goodput).round() as u64;
             self.outcome.common.push((record.spec.id, together));
-            Time((self.now + flow.latency).round() as u64)
+            last_arrival
         };
         // A delivery reads the record of the flow that others follow.
         if self.deliveries.is_none() && !kept.includes(&record.spec) {

@@ -74,6 +74,24 @@ fn long_lived_flows_share_until_their_stop() {
 }
 
 #[test]
+fn flows_with_a_size_stop_before_their_end_or_end_before_their_stop() {
+    for ideal in sharing_ideals() {
+        // At 1 ns a byte: flow 0 would end at 4 us, and flow 1 ends after 1 us.
+        let stop = Some(Time(3_000_000));
+        let flows = [
+            FlowSpec { stop, ..sized_flow(0, 0, 4000) },
+            FlowSpec { stop: Some(Time(9_000_000)), ..sized_flow(1, 4_000_000, 1000) },
+        ];
+        let outcome = run_on_link(&*ideal, &one_link(), &flows, Time::NEVER);
+        let [first, second] = &outcome.records[..] else { panic!("expected two flows") };
+        let found = (first.outcome, first.delivered.0, first.fct);
+        assert_eq!(found, (flow::Outcome::Unfinished, 3000, None), "{}", ideal.name());
+        assert_eq!(second.fct, Some(Duration::from_micros(1)), "{}", ideal.name());
+        assert_eq!(outcome.end, Time(5_000_000), "{}", ideal.name());
+    }
+}
+
+#[test]
 fn bytes_in_the_measured_interval_are_those_sent_in_it() {
     // At 1 ns a byte: alone, flow 0 sends 1000 B until 1 us. From then on each ideal either shares the link
     // or serves flow 1 first, which sends its 2000 B until 3 or 5 us.
