@@ -20,19 +20,24 @@ struct Flowlet {
 pub(super) struct FlowletTable {
     gap: Duration,
     flowlets: FxHashMap<Key, Flowlet>,
-    /// Number of entries at which those that have ended are removed.
-    purge_at: usize,
+    /// Number of entries at which flowlets that have ended are removed; `None` if their links matter.
+    purge_at: Option<usize>,
 }
 
 impl FlowletTable {
     /// Returns an empty table. A flowlet ends when no packet has arrived for longer than `gap`.
     pub(super) fn new(gap: Duration) -> Self {
-        Self { gap, flowlets: FxHashMap::default(), purge_at: 64 }
+        Self { purge_at: Some(64), ..Self::with_last_links(gap) }
+    }
+
+    /// Returns an empty table that remembers the link of each flow's last flowlet, however long ago.
+    pub(super) fn with_last_links(gap: Duration) -> Self {
+        Self { gap, flowlets: FxHashMap::default(), purge_at: None }
     }
 
     /// Returns the link of the flowlet to which a packet belongs, if that has not ended and is one of
     /// `links`; otherwise the link that `choose` returns for a new flowlet. It receives the link of the
-    /// last one, if that is known and one of `links`.
+    /// last one, if the table remembers it and it is one of `links`.
     pub(super) fn link(
         &mut self,
         packet: &Packet,
@@ -40,10 +45,12 @@ impl FlowletTable {
         links: &[LinkId],
         choose: impl FnOnce(Option<LinkId>) -> LinkId,
     ) -> LinkId {
-        if self.flowlets.len() >= self.purge_at {
+        if let Some(purge_at) = &mut self.purge_at
+            && self.flowlets.len() >= *purge_at
+        {
             let gap = self.gap;
             self.flowlets.retain(|_, flowlet| now.since(flowlet.last_packet) <= gap);
-            self.purge_at = 64.max(2 * self.flowlets.len());
+            *purge_at = 64.max(2 * self.flowlets.len());
         }
         let key = (packet.flow, packet.kind.is_answer());
         let last = self.flowlets.get(&key).filter(|last| links.contains(&last.link));
@@ -53,5 +60,37 @@ impl FlowletTable {
         };
         self.flowlets.insert(key, Flowlet { last_packet: now, link });
         link
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::defaults;
+    use crate::model::packet::{Format, Kind};
+
+    #[test]
+    fn a_table_with_last_links_remembers_them_however_many_other_flows_pass() {
+        let gap = Duration::from_micros(10);
+        for (mut table, is_remembered) in
+            [(FlowletTable::new(gap), false), (FlowletTable::with_last_links(gap), true)]
+        {
+            let format: Format = defaults();
+            let mut link = |flow: FlowNumber, at_us: u64, new: LinkId| {
+                let (packet, mut found) = (format.control(Kind::Syn, flow, Time::ZERO), None);
+                let now = Time::ZERO + Duration::from_micros(at_us);
+                let choose = |last| {
+                    found = last;
+                    new
+                };
+                (table.link(&packet, now, &[3, 4, 5], choose), found)
+            };
+            assert_eq!(link(0, 0, 5), (5, None));
+            assert_eq!(link(0, 10, 4), (5, None), "the same flowlet");
+            for flow in 1..1000 {
+                link(flow, 20 * u64::from(flow), 3);
+            }
+            assert_eq!(link(0, 30_000, 4), (4, is_remembered.then_some(5)));
+        }
     }
 }

@@ -48,7 +48,7 @@ impl LoadBalancerKind for Config {
         Box::new(Conga {
             config: self.clone(),
             interval: Duration((self.time_constant.0 as f64 * self.decay) as u64).max(Duration(1)),
-            flowlets: FlowletTable::new(self.gap),
+            flowlets: FlowletTable::with_last_links(self.gap),
             uplinks: to_switches.map(estimator).collect(),
             to_leaf: FxHashMap::default(),
             from_leaf: FxHashMap::default(),
