@@ -131,6 +131,12 @@ impl Rate {
         self.0 as f64
     }
 
+    /// Returns a share of this rate, rounded, and at least 1 bit a second.
+    #[must_use]
+    pub fn share(self, share: f64) -> Self {
+        Self::from_bps(self.bps() * share)
+    }
+
     /// Returns a rate of `bps` bits a second, rounded, and at least 1.
     pub fn from_bps(bps: f64) -> Self {
         Self((bps.round() as u64).max(1))

@@ -69,9 +69,9 @@ impl Scenario {
     pub(super) fn graph(&self) -> Result<Graph, Problem> {
         let mut graph =
             self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
+        graph.follow_all(&self.rate_traces).map_err(|problem| problem.within("rate_traces"))?;
         graph.degrade(&self.degraded_links).map_err(|problem| problem.within("degraded_links"))?;
         graph.slow_hosts(self.host.rate_tolerance);
-        graph.follow_all(&self.rate_traces).map_err(|problem| problem.within("rate_traces"))?;
         if matches!(self.model, Model::Ideal(_))
             && let Some(link) =
                 graph.links.iter().find(|link| link.trace.is_some() || link.delays.is_some())

@@ -1,14 +1,16 @@
 //! Links with less than their rate in the topology.
 
+use std::sync::Arc;
+
 use super::{Graph, Link, LinkId, LinkNames};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive_fraction};
-use crate::base::units::Rate;
 
 crate::parameters! {
     /// Lower rate of a link, or of all links of a switch, during the whole run.
     ///
-    /// Routes do not change, and loads refer to the rates in the topology. Queues whose capacities and
+    /// Routes do not change, and loads refer to the rates in the topology. Of a link with a rate trace all
+    /// rates are lower. Queues whose capacities and
     /// thresholds are times or bandwidth-delay products shrink with the rate.
     pub struct DegradedLinks {
         /// Link, by name: `leaf0->spine1`. The other direction is a link of its own. If several links join
@@ -46,6 +48,16 @@ impl DegradedLinks {
     }
 }
 
+impl Link {
+    /// Lowers the rate to a share of it, at all times.
+    fn slow_to(&mut self, share: f64) {
+        self.rate = self.rate.share(share);
+        if let Some(trace) = &mut self.trace {
+            *trace = Arc::new(trace.slowed_to(share));
+        }
+    }
+}
+
 impl Graph {
     /// Lowers the rates of links. A link that several entries name has the product of their shares.
     pub(crate) fn degrade(&mut self, degraded: &[DegradedLinks]) -> Result<(), Problem> {
@@ -57,8 +69,7 @@ impl Graph {
             let links = entry.links(&names);
             let links = links.map_err(|problem| problem.within(&format!("[{number}]")))?;
             for id in links {
-                let Link { rate, .. } = &mut self.links[id as usize];
-                *rate = Rate(((rate.0 as f64 * entry.share).round() as u64).max(1));
+                self.links[id as usize].slow_to(entry.share);
             }
         }
         Ok(())
@@ -73,10 +84,9 @@ impl Graph {
         let random = &mut Random::new(1, "hosts/rate");
         for id in 0..self.links.len() {
             if self.is_from_host(&self.links[id]) {
-                let Link { rate, .. } = &mut self.links[id];
-                self.nominal_rates.insert(id as LinkId, *rate);
-                let share = 1.0 - tolerance * random.uniform();
-                *rate = Rate(((rate.0 as f64 * share).round() as u64).max(1));
+                let link = &mut self.links[id];
+                self.nominal_rates.insert(id as LinkId, link.rate);
+                link.slow_to(1.0 - tolerance * random.uniform());
             }
         }
     }
@@ -85,7 +95,9 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::schema::Parameter;
+    use crate::base::schema::{File, Parameter};
+    use crate::base::units::{Bytes, Rate, Time};
+    use crate::model::graph::RateTrace;
     use crate::topology;
     use serde_json::{Value, json};
 
@@ -128,6 +140,20 @@ mod tests {
             ]
             .join("\n")
         );
+    }
+
+    #[test]
+    fn a_link_with_a_rate_trace_is_slower_at_all_times() {
+        let mut graph = topology::Config::read(&json!("link")).unwrap().graph(1).unwrap();
+        let file = File::of("rates", "time_s,rate_bps\n0,8e6\n10e-6,0\n15e-6,8e7\n".to_owned());
+        graph.follow(0, RateTrace::read("rate_trace", &file).unwrap());
+        let half = json!([{ "link": "left->right", "share": 0.5 }]);
+        graph.degrade(&Vec::<DegradedLinks>::read(&half).unwrap()).unwrap();
+        let link = &graph.links[0];
+        assert_eq!(link.rate, Rate(40_000_000));
+        // 5 bytes in the first 10 us at 4 Mb/s, the other 5 at 40 Mb/s from 15 us on.
+        let trace = link.trace.as_ref().unwrap();
+        assert_eq!(trace.transmit(Bytes(10), Time::ZERO), Time(16_000_000));
     }
 
     #[test]

@@ -69,6 +69,16 @@ impl RateTrace {
         self.when_done(self.done_by(starts) + u128::from(bytes.0) * BYTE)
     }
 
+    /// Returns the trace of a link with a share of the rate at all times.
+    pub(super) fn slowed_to(&self, share: f64) -> Self {
+        let slowed = |piece: &Piece| match piece.rate {
+            0 => (piece.from, 0),
+            rate => (piece.from, Rate(rate).share(share).0),
+        };
+        let changes: Vec<_> = self.pieces.iter().map(slowed).collect();
+        Self::new(&changes, self.round.map(|round| round.lasts))
+    }
+
     /// Largest rate.
     pub fn largest(&self) -> Rate {
         Rate(self.pieces.iter().map(|piece| piece.rate).max().unwrap_or_default())
