@@ -96,6 +96,9 @@ impl Flags {
     pub const MARKED: Self = Self(2);
     /// Data: the receiver must acknowledge the packet at once.
     pub const WANTS_ACK: Self = Self(4);
+    /// Request for credit: no credit has answered an earlier one. Credit: the receiver learned of the flow
+    /// from such a request, so the earlier one was lost.
+    pub const AFTER_TIMEOUT: Self = Self(4);
     /// Data: the sender has reduced its window after a mark (CWR).
     pub const REDUCED: Self = Self(8);
     /// ACK: answers a request for credit.

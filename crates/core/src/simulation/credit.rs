@@ -5,7 +5,7 @@ use crate::base::random::Random;
 use crate::base::units::Time;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::flow::FlowSpec;
-use crate::model::packet::{FlowNumber, Header, Kind, Packet};
+use crate::model::packet::{Flags, FlowNumber, Header, Kind, Packet};
 use crate::network::breakdown::packet_log::Sending;
 use crate::schedule::Event;
 use crate::transport::{Arrival, Credit, CreditHost, CreditScheduler, CreditUse, InboundFlow};
@@ -21,14 +21,23 @@ struct HostScheduler {
     wake_at: Time,
 }
 
+/// Progress of a flow at a credit scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The scheduler does not know the flow.
+    New,
+    Active,
+    /// All data has arrived, or the sender has nothing more to send.
+    Ended,
+}
+
 /// Reference of a receiver to the credit scheduler of its host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SchedulerRef {
     number: u32,
-    /// True if the scheduler has the flow.
-    has_flow: bool,
-    /// True if the sender has nothing more to send.
-    has_ended: bool,
+    stage: Stage,
+    /// True if the first request for credit was lost.
+    missed_request: bool,
     /// True if the receiver answers every packet.
     pub(super) answers_packets: bool,
 }
@@ -48,8 +57,8 @@ impl Simulation<'_> {
         let answers_packets = matches!(credit, CreditUse::PerPacket | CreditUse::WithAcks);
         (credit != CreditUse::None).then_some(SchedulerRef {
             number,
-            has_flow: false,
-            has_ended: false,
+            stage: Stage::New,
+            missed_request: false,
             answers_packets,
         })
     }
@@ -64,6 +73,11 @@ impl Simulation<'_> {
         let is_answered = is_complete || transport.mechanism.acks.coalesced.is_some();
         let reply = is_answered.then(|| receiver_end.receiver.repeat_ack(packet));
         if !is_complete {
+            if let Some(reference) = &mut receiver_end.credit_scheduler
+                && reference.stage == Stage::New
+            {
+                reference.missed_request = packet.flags.has(Flags::AFTER_TIMEOUT);
+            }
             let number = credit_number(packet);
             self.update_scheduler(packet.flow, slot, Arrival::Request { number });
         }
@@ -92,8 +106,8 @@ impl Simulation<'_> {
         };
         let is_complete = receiver_end.completed_at < Time::NEVER;
         let scheduler = &mut receiver_end.credit_scheduler;
-        let Some(SchedulerRef { number, has_flow, has_ended, .. }) = scheduler else { return };
-        if *has_ended || is_complete && !*has_flow {
+        let Some(SchedulerRef { number, stage, .. }) = scheduler else { return };
+        if *stage == Stage::Ended || is_complete && *stage == Stage::New {
             return;
         }
         let schedulers = &mut self.credit_schedulers.0;
@@ -114,18 +128,18 @@ impl Simulation<'_> {
                 .map(|scheduler| HostScheduler { scheduler, wake_at: Time::NEVER });
         }
         let Some(HostScheduler { scheduler, .. }) = entry else { return };
-        if !*has_flow {
-            let segments =
-                shared.spec.size.map_or(u32::MAX, |size| self.format.packets(size) as u32);
+        if *stage == Stage::New {
+            let size = shared.spec.size;
+            let segments = size.map_or(u32::MAX, |size| self.format.packets(size) as u32);
             let line_rate = self.network.routes().line_rate(self.graph, shared.route.both()[0]);
             let source = shared.spec.source;
-            scheduler.on_start(now, &InboundFlow { flow, source, line_rate, segments });
+            scheduler.on_start(now, &InboundFlow { flow, source, line_rate, segments, size });
         }
         scheduler.on_arrival(now, flow, arrival);
         if is_complete {
             scheduler.on_end(now, flow);
         }
-        *has_flow = !is_complete;
+        *stage = if is_complete { Stage::Ended } else { Stage::Active };
         let number = *number;
         self.send_credits(number);
     }
@@ -135,7 +149,7 @@ impl Simulation<'_> {
         let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         let Some(reference) = &mut receiver_end.credit_scheduler else { return };
-        reference.has_ended = true;
+        reference.stage = Stage::Ended;
         let number = reference.number as usize;
         if let Some(Some(HostScheduler { scheduler, .. })) =
             self.credit_schedulers.0.get_mut(number)
@@ -193,7 +207,9 @@ impl Simulation<'_> {
         let now = self.scheduler.now();
         let control = self.format.control(Kind::Credit, flow, now);
         let next_hop = receiver_end.reverse.start();
-        let mut packet = Packet { sequence: segment, next_hop, ..control }
+        let missed_request = receiver_end.credit_scheduler.is_some_and(|it| it.missed_request);
+        let flags = Flags::NONE.with_if(Flags::AFTER_TIMEOUT, missed_request);
+        let mut packet = Packet { sequence: segment, next_hop, flags, ..control }
             .with_header(Header::Credit { number, class });
         receiver_end.packets.sent += 1;
         let sending = Sending::of_control(now);

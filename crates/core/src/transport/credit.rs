@@ -6,7 +6,7 @@
 
 use super::Credit;
 use crate::base::random::Random;
-use crate::base::units::{Duration, Rate, Time};
+use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::HostId;
 use crate::model::packet::{FlowNumber, Format};
 
@@ -34,6 +34,8 @@ pub struct InboundFlow {
     pub line_rate: Rate,
     /// Number of segments; `u32::MAX` for an unbounded flow.
     pub segments: u32,
+    /// Payload; `None` for an unbounded flow.
+    pub size: Option<Bytes>,
 }
 
 /// Packet of a flow that has arrived at the host.

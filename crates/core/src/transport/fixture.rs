@@ -71,7 +71,8 @@ pub(crate) fn credit_host(format: Format) -> CreditHost {
     }
 }
 
-/// Flow from a host at 10 Gb/s.
+/// Flow from a host at 10 Gb/s, of segments of 1460 B.
 pub(crate) fn inbound_flow(flow: FlowNumber, source: HostId, segments: u32) -> InboundFlow {
-    InboundFlow { flow, source, line_rate: Rate::from_gbps(10), segments }
+    let size = Some(Bytes(1460 * u64::from(segments)));
+    InboundFlow { flow, source, line_rate: Rate::from_gbps(10), segments, size }
 }

@@ -336,6 +336,28 @@ fn a_wait_for_credit_is_one_for_a_timer_if_the_data_before_was_lost() {
     }
 }
 
+#[test]
+fn flows_that_wait_for_their_turn_at_a_receiver_wait_for_credit() {
+    // Requests are repeated after 100 us or later, while the receiver serves shorter flows, and none is lost.
+    let rows: Vec<_> = (1..17).map(|sender| (0.0, sender, 0, 50_000)).collect();
+    for transport in ["phost", "expresspass"] {
+        let scenario = json!({
+            "topology": { "kind": "star", "hosts": 17, "rate": "10 Gbps", "delay": "1 us" },
+            "transport": {
+                "kind": transport, "reliability": { "initial_rto": "100 us", "min_rto": "100 us" },
+            },
+            "workload": flows(&rows),
+        });
+        let breakdowns = breakdowns(&scenario);
+        let longest = |part: &str| {
+            let parts = breakdowns.iter().flatten().filter(|(name, _)| name.starts_with(part));
+            parts.map(|(_, time)| *time).max().unwrap_or_default()
+        };
+        assert_eq!(longest("recovery"), 0, "{transport}");
+        assert!(longest("credit") > 100_000_000, "{transport}");
+    }
+}
+
 /// Single packets that arrive as a Poisson process at a link of 1 Gb/s.
 fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
     json!({

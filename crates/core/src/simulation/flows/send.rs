@@ -27,7 +27,8 @@ impl SenderEnd {
     /// Handles a credit.
     fn on_credit(&mut self, now: Time, packet: &Packet) {
         if let Header::Credit { number, class, .. } = packet.header() {
-            self.sender.on_credit(now, packet.sequence);
+            let missed_request = packet.flags.has(Flags::AFTER_TIMEOUT);
+            self.sender.on_credit(now, packet.sequence, missed_request);
             let credit = Credit { number, segment: packet.sequence, class };
             if self.controller.on_credit(now, &credit) {
                 self.sender.owe_request();
@@ -130,7 +131,11 @@ impl SenderEnd {
                 flags: Flags::NONE.with_if(Flags::ECN_CAPABLE, mechanism.ecn_capable),
                 ..format.control(Kind::LossProbe, number, now)
             },
-            NextPacket::Request => format.control(Kind::Request, number, now),
+            NextPacket::Request => {
+                let is_repeated = self.sender.repeats_first_request();
+                let flags = Flags::NONE.with_if(Flags::AFTER_TIMEOUT, is_repeated);
+                Packet { flags, ..format.control(Kind::Request, number, now) }
+            }
             // A probe requests the first unacknowledged segment.
             NextPacket::RouterProbe => Packet {
                 sequence: self.sender.cumulative(),

@@ -223,6 +223,8 @@ struct Message {
     flow: FlowNumber,
     source: HostId,
     segments: u32,
+    /// Payload in bytes; the largest number for an unbounded flow.
+    size: u64,
     received: u32,
     /// Segments that may be granted and not received: an RTT of the slower of both hosts.
     window: u32,
@@ -286,7 +288,8 @@ impl GrantScheduler {
         let rank = (rank as u32).min(used - 1);
         let class = (self.config.priorities - used + rank) as u8;
         if self.config.tail_boost && message.ungranted() <= self.rtt_segments {
-            let remaining = Bytes(u64::from(message.ungranted()) * self.format.payload.0);
+            let granted = u64::from(message.granted) * self.format.payload.0;
+            let remaining = Bytes(message.size - granted);
             return class.min(self.config.unscheduled_class(remaining));
         }
         class
@@ -348,13 +351,14 @@ impl GrantScheduler {
 
 impl CreditScheduler for GrantScheduler {
     fn on_start(&mut self, now: Time, inbound: &InboundFlow) {
-        let InboundFlow { flow, source, line_rate, segments } = *inbound;
+        let InboundFlow { flow, source, line_rate, segments, size } = *inbound;
         // As the headers of the message state it ([homa18] §3.2).
         let unscheduled = self.config.unscheduled(&self.format, line_rate);
         let message = Message {
             flow,
             source,
             segments,
+            size: size.map_or(u64::MAX, |size| size.0),
             received: 0,
             window: unscheduled.min(self.rtt_segments),
             granted: segments.min(unscheduled),

@@ -79,6 +79,12 @@ fn the_last_packets_have_the_priority_that_they_would_have_without_grants() {
         start(&mut *scheduler, 0, 0, 14);
         assert_eq!(grants(&mut *scheduler, Time::ZERO), [(0, 8, class)]);
     }
+    // The last packet has a payload of 100 B.
+    let mut scheduler = scheduler(&json!({}));
+    let size = Some(Bytes(7 * 1460 + 100));
+    scheduler.on_start(Time::ZERO, &InboundFlow { size, ..inbound_flow(0, 0, 8) });
+    scheduler.on_arrival(Time::ZERO, 0, Arrival::Data { number: 0, is_new: true });
+    assert_eq!(grants(&mut *scheduler, Time::ZERO), [(0, 8, 0)]);
 }
 
 #[test]

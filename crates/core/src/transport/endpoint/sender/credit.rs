@@ -65,8 +65,12 @@ impl Sender {
     }
 
     /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
-    pub fn on_credit(&mut self, now: Time, segment: u32) {
+    /// `missed_request` is true if the receiver missed the first request.
+    pub fn on_credit(&mut self, now: Time, segment: u32, missed_request: bool) {
         self.rto_start = now;
+        if missed_request && self.scoreboard.highest() == 0 {
+            self.credit_losses += 1;
+        }
         let is_gap = self.mechanism.names_gaps && segment >= self.requested_until;
         if self.scoreboard.mark_missing(segment) && !is_gap {
             self.scoreboard.note_timed_out(segment);
@@ -135,9 +139,10 @@ impl Sender {
         self.rtt.back_off();
         self.credit = CreditState::Due;
         self.requested_until = self.scoreboard.highest();
-        if self.scoreboard.highest() == 0 {
-            // The receiver answers the first request at once.
-            self.credit_losses += 1;
-        }
+    }
+
+    /// Returns true if a request repeats the first one, which no credit has answered.
+    pub fn repeats_first_request(&self) -> bool {
+        self.timeouts > 0 && self.scoreboard.highest() == 0
     }
 }
