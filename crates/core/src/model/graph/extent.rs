@@ -10,8 +10,8 @@ pub struct Extent {
     /// Longest propagation delay, one way, over the shortest paths in hops from a host that sends to a host
     /// that receives. A bound, if delays are random. With the least delays of links, if they change.
     pub longest_delay: Duration,
-    /// Transmission time of a byte over all links of that path, one after the other.
-    pub byte_time: Duration,
+    /// Transmission time of 1000 bytes over all links of that path, one after the other.
+    pub kilobyte_time: Duration,
     /// Number of links of that path.
     pub links: u32,
     /// Lowest link rate. The largest rate of a link, if it changes.
@@ -27,23 +27,32 @@ impl Extent {
     /// the path of the longest delay.
     pub fn new<const N: usize>(longest_delay: Duration, rates: [(Rate, u32); N]) -> Self {
         let [slowest, fastest] = range(rates.map(|(rate, _)| rate));
-        let on_path = rates.map(|(rate, links)| rate.transmit(Bytes(1)) * u64::from(links));
-        let byte_time = on_path.into_iter().fold(Duration::ZERO, |sum, time| sum + time);
+        let on_path = rates.map(|(rate, links)| rate.transmit(KILOBYTE) * u64::from(links));
+        let kilobyte_time = on_path.into_iter().fold(Duration::ZERO, |sum, time| sum + time);
         let links = rates.iter().map(|(_, links)| links).sum();
-        Self { longest_delay, byte_time, links, slowest, fastest, has_switches: true }
+        Self { longest_delay, kilobyte_time, links, slowest, fastest, has_switches: true }
     }
 
     /// Returns the RTT of a full packet and its ACK over the longest path in an empty network.
     pub fn base_rtt(&self, format: &Format) -> Duration {
-        self.longest_delay * 2 + self.byte_time * (format.full().0 + format.ack.0)
+        self.longest_delay * 2 + self.serialisation(format.full() + format.ack)
+    }
+
+    /// Returns the transmission time of a packet over all links of the longest path, one after the other.
+    pub fn serialisation(&self, packet: Bytes) -> Duration {
+        let thousandths = u128::from(self.kilobyte_time.0) * u128::from(packet.0);
+        Duration((thousandths / 1000) as u64)
     }
 }
 
-/// Delay of a path, the transmission time of a byte over its links, and their number.
+/// Bytes whose transmission time, in whole picoseconds, is exact enough for rates of terabits a second.
+const KILOBYTE: Bytes = Bytes(1000);
+
+/// Delay of a path, the transmission time of 1000 bytes over its links, and their number.
 type PathDelay = (Duration, Duration, u32);
 
 fn path_delay(link: &Link) -> PathDelay {
-    (link.delay, link.rate.transmit(Bytes(1)), 1)
+    (link.delay, link.rate.transmit(KILOBYTE), 1)
 }
 
 fn sum(one: PathDelay, other: PathDelay) -> PathDelay {
@@ -66,8 +75,8 @@ impl Graph {
     pub fn extent(&self) -> Extent {
         let [slowest, fastest] = range(self.links.iter().map(|link| link.rate));
         let has_switches = self.nodes.iter().any(|node| !node.is_host);
-        let (longest_delay, byte_time, links) = self.longest_delay();
-        Extent { longest_delay, byte_time, links, slowest, fastest, has_switches }
+        let (longest_delay, kilobyte_time, links) = self.longest_delay();
+        Extent { longest_delay, kilobyte_time, links, slowest, fastest, has_switches }
     }
 
     /// Longest delay over the shortest paths from a sender to a receiver.

@@ -80,7 +80,7 @@ pub(super) struct Scale {
 impl Scale {
     pub(super) fn new(extent: &Extent, format: &Format) -> Self {
         let base_rtt = extent.base_rtt(format);
-        let loaded_rtt = base_rtt + extent.byte_time * format.full().0;
+        let loaded_rtt = base_rtt + extent.serialisation(format.full());
         let Extent { slowest, fastest, .. } = *extent;
         Self { base_rtt, loaded_rtt, slowest, fastest, packet: format.full() }
     }
