@@ -185,17 +185,18 @@ impl DesignRates {
     }
 
     /// Returns the rates for which [dctcp10] gives links this marking threshold: 65 packets of 1500 B at 10
-    /// Gb/s, 20 packets at 1 Gb/s and below. `None` for thresholds that follow the rate.
+    /// Gb/s, 20 packets at 1 Gb/s and below. `None` for other thresholds.
     pub fn of_dctcp_threshold(threshold: Capacity) -> Option<Self> {
         const PACKET: u64 = 1500;
-        let bytes = match threshold {
-            Capacity::Bytes(bytes) => bytes,
-            Capacity::Packets(packets) => u64::from(packets) * PACKET,
-            Capacity::Time(_) | Capacity::Product(..) => return None,
+        let is_published = |packets: u32| {
+            let bytes = Capacity::Bytes(u64::from(packets) * PACKET);
+            [Capacity::Packets(packets), bytes].contains(&threshold)
         };
-        let most = Rate::from_bps(bytes as f64 / (65 * PACKET) as f64 * Rate::from_gbps(10).bps());
-        let least = if bytes > 20 * PACKET { most } else { Rate(1) };
-        Some(Self { field: "threshold", least, most })
+        if is_published(65) {
+            return Some(Self::one("threshold", Rate::from_gbps(10)));
+        }
+        let (least, most) = (Rate(1), Rate::from_gbps(1));
+        is_published(20).then_some(Self { field: "threshold", least, most })
     }
 }
 

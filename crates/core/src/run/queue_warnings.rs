@@ -153,7 +153,7 @@ impl Scenario {
                 } else if marks_none {
                     return Some(format!(
                         "{field}: `{name}` uses ECN, but these queues do not mark packets; give a queue that \
-                         marks (`red`, `fq_codel`, or `codel` with `law = {{ ecn = true }}`)"
+                         marks (`ecn_threshold`, `red`, `fq_codel`, or `codel` with `law = {{ ecn = true }}`)"
                     ));
                 } else {
                     return None;

@@ -281,7 +281,7 @@ fn parameters_of_other_rates() {
     for kind in ["timely", "patched_timely", "pfabric"] {
         assert_warns(&at_rate("40 Gbps", kind, json!({})), words, with_rate("39 Gbps"));
     }
-    // [dctcp10] has 20 packets at 1 Gb/s, and for 12 Gb/s about 80.
+    // [dctcp10] has 20 packets at 1 Gb/s, and 65 at 10 Gb/s; other thresholds are chosen for the network.
     let dctcp = |rate: &str, threshold: &str| {
         let queue = json!({ "kind": "ecn_threshold", "threshold": threshold });
         at_rate(rate, "dctcp", json!({ "queue": queue }))
@@ -289,7 +289,9 @@ fn parameters_of_other_rates() {
     assert_warns(&dctcp("100 Gbps", "20 packets"), words, with_rate("100 Mbps"));
     let in_time = json!({ "queue": { "threshold": "24 us" } });
     assert_warns(&dctcp("100 Gbps", "20 packets"), words, in_time);
-    assert_warns(&dctcp("1 Gbps", "80 packets"), words, with_rate("10 Gbps"));
+    assert_warns(&dctcp("1 Gbps", "97.5 KB"), words, with_rate("10 Gbps"));
+    let chosen = json!({ "queue": { "threshold": "12 KB" } });
+    assert_warns(&dctcp("100 Gbps", "65 packets"), words, chosen);
     assert_warns(&at_rate("100 Gbps", "pias", json!({})), words, with_rate("10 Gbps"));
 
     let lines = warnings(&at_rate("200 Gbps", "dcqcn", json!({})));
