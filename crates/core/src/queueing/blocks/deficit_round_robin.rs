@@ -77,10 +77,10 @@ impl Queue for DeficitRoundRobin {
         }
         while let Some(longest) = self.limit.victim(self.backlog) {
             let packets = &mut self.flows.get_mut(longest).packets;
-            let Some(packet) = packets.pop_last() else { return };
-            self.backlog.remove(packet.bytes);
-            self.limit.set_length(longest, packets.backlog().bytes);
-            context.dropped.push(packet);
+            let rest = self.limit.drop_last(longest, packets, &mut self.backlog, context);
+            if rest.is_none() {
+                return;
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use super::winner_tree::{WinnerTree, key};
 use crate::base::random::{Random, index_below, mix};
 use crate::model::packet::FlowNumber;
-use crate::queueing::{Backlog, Limit};
+use crate::queueing::{Backlog, Context, Limit, PacketFifo};
 
 /// Indices by key. Accessed by key only, so the iteration order does not matter.
 #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
@@ -132,6 +132,22 @@ impl LongestQueueDrop {
     pub fn victim(&self, backlog: Backlog) -> Option<u32> {
         let (capacity, lengths) = self.lengths.as_ref()?;
         capacity.exceeded_by(backlog).then(|| lengths.max()).flatten()
+    }
+
+    /// Drops the last packet of a queue, and returns the rest of its backlog; `None` if it is empty.
+    pub fn drop_last(
+        &mut self,
+        index: u32,
+        queue: &mut PacketFifo,
+        total: &mut Backlog,
+        context: &mut Context<'_>,
+    ) -> Option<Backlog> {
+        let packet = queue.pop_last()?;
+        let rest = queue.backlog();
+        total.remove(packet.bytes);
+        self.set_length(index, rest.bytes);
+        context.dropped.push(packet);
+        Some(rest)
     }
 }
 

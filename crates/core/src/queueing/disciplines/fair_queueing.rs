@@ -136,12 +136,9 @@ impl Queue for FairQueueing {
         }
         while let Some(victim) = self.victim(index) {
             let queue = self.flows.get_mut(victim);
-            let Some(packet) = queue.pop_last() else { return };
-            let remaining = queue.backlog();
-            self.backlog.remove(packet.bytes);
-            self.limit.set_length(victim, remaining.bytes);
-            context.dropped.push(packet);
-            if remaining.packets == 0 {
+            let rest = self.limit.drop_last(victim, queue, &mut self.backlog, context);
+            let Some(rest) = rest else { return };
+            if rest.packets == 0 {
                 self.finish_rounds.remove(victim);
                 self.flows.release(victim);
             }

@@ -22,16 +22,16 @@ crate::parameters! {
         /// CoDel's control law in each flow queue (RFC 8290 §5.2; with ECN: §5.2.6).
         pub law: ControlLaw = ControlLaw { ecn: true, ..defaults() };
         /// Number of flow queues. A hash, different for each port and seed, assigns flows to them
-        /// (RFC 8290 §5.2.4: 1024). `none`: one queue per flow.
+        /// (RFC 8290 §5.2.5: 1024). `none`: one queue per flow.
         pub queues: Option<u32> = Some(1024), where positive_if_given;
         /// Bytes that a flow queue may send per round, headers included; at least a full packet
-        /// (RFC 8290 §5.2.3: 1514 B).
+        /// (RFC 8290 §5.2.4: 1514 B).
         pub quantum: Bytes = ETHERNET_FRAME, where positive;
-        /// Total capacity of all flow queues, in bytes or packets (RFC 8290 §5.2.5: 10240 packets).
+        /// Total capacity of all flow queues, in bytes or packets (RFC 8290 §5.2.3: 10240 packets).
         /// `none`: no limit of its own.
         pub capacity: Option<Capacity> = Some(Capacity::Packets(10_240));
         /// Largest number of packets dropped at once from the head of the longest flow queue when
-        /// the capacity is exceeded. At most half of its bytes are dropped (Linux: 64).
+        /// the capacity is exceeded. Fewer are dropped if half of its bytes are gone before (Linux: 64).
         pub drop_batch: u32 = 64, where positive;
     }
 }

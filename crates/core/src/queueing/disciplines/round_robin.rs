@@ -55,10 +55,10 @@ impl Queue for RoundRobin {
         self.limit.set_length(index, packets.backlog().bytes);
         while let Some(longest) = self.limit.victim(self.backlog) {
             let packets = self.flows.get_mut(longest);
-            let Some(packet) = packets.pop_last() else { return };
-            self.backlog.remove(packet.bytes);
-            self.limit.set_length(longest, packets.backlog().bytes);
-            context.dropped.push(packet);
+            let rest = self.limit.drop_last(longest, packets, &mut self.backlog, context);
+            if rest.is_none() {
+                return;
+            }
         }
     }
 
