@@ -54,6 +54,10 @@ crate::parameters! {
             let message = format!("must be at least `delay`, {}", dumbbell.delay);
             return Err(Problem::new("longest_delay", message));
         }
+        if dumbbell.bottleneck_delay.is_some() && dumbbell.delay_trace.is_some() {
+            let message = "must be omitted: `delay_trace` defines the delay";
+            return Err(Problem::new("bottleneck_delay", message));
+        }
         Ok(())
     }
 }

@@ -15,6 +15,22 @@ crate::choices! {
     }
 }
 
+/// Check of parameters that define what a load means, if arrivals follow from `other` instead of a load.
+pub(crate) fn needs_load(
+    reference: Option<Rate>,
+    counts: LoadCounts,
+    other: &str,
+) -> Result<(), Problem> {
+    let given =
+        [("load_reference", reference.is_some()), ("load_counts", counts != LoadCounts::Wire)];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) => {
+            Err(Problem::new(field, format!("goes with `load`, not with `{other}`")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Offered load of a workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfferedLoad {

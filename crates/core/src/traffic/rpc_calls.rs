@@ -6,7 +6,7 @@
 
 use super::arrivals::{
     ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
-    limit_arrivals,
+    limit_arrivals, needs_load,
 };
 use super::by_distance::shares_of_one;
 use super::host_pairs::{HostPairs, HostRoles, PairSampler};
@@ -61,18 +61,19 @@ crate::parameters! {
         pub calls: Option<u64> = None, where positive_if_given;
     }
     check |pattern| {
-        match (pattern.load, pattern.outstanding) {
-            (Some(_), Some(_)) | (None, None) => {
-                Err(Problem::new("load", "give either `load` or `outstanding`"))
-            }
-            (Some(_), None) if pattern.think > Duration::ZERO => {
-                Err(Problem::new("think", "goes with `outstanding`, not with `load`"))
-            }
-            _ if pattern.shares.is_some() && pattern.peers.is_some() => {
-                Err(Problem::new("peers", "does not go with `shares`"))
-            }
-            _ => Ok(()),
+        if pattern.load.is_some() == pattern.outstanding.is_some() {
+            return Err(Problem::new("load", "give either `load` or `outstanding`"));
         }
+        if pattern.load.is_some() && pattern.think > Duration::ZERO {
+            return Err(Problem::new("think", "goes with `outstanding`, not with `load`"));
+        }
+        if pattern.outstanding.is_some() {
+            needs_load(pattern.load_reference, pattern.load_counts, "outstanding")?;
+        }
+        if pattern.shares.is_some() && pattern.peers.is_some() {
+            return Err(Problem::new("peers", "does not go with `shares`"));
+        }
+        Ok(())
     }
 }
 

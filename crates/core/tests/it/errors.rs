@@ -40,6 +40,13 @@ fn calls(pattern: &Value) -> Value {
     json!({ "workload": rpc })
 }
 
+/// Incasts on a leaf-spine network with two hosts at each of two leaves.
+fn incast(change: Value) -> Value {
+    let workload = json!({ "kind": "incast", "fan_in": 1, "size": "10 KB" });
+    let topology = json!({ "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1 });
+    json!({ "workload": replaced(workload, change), "topology": topology })
+}
+
 fn trace(rows: &str) -> Value {
     json!({ "workload": file("trace", &format!("start_s,source,target,size_bytes\n{rows}")) })
 }
@@ -108,6 +115,16 @@ fn inconsistent_values() -> Vec<Value> {
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
         json!({ "transport": { "kind": "dcqcn", "reliability": { "receive_window": 8 } } }),
         json!({ "transport": { "kind": "timely", "reliability": { "receive_window": 8 } } }),
+        json!({ "transport": { "kind": "hpcc", "pint": {}, "quantised": true } }),
+        json!({ "transport": { "kind": "expresspass", "min_weight": 0.6 } }),
+        json!({ "transport": { "kind": "expresspass", "initial_weight": 0.6 } }),
+        json!({ "routing": { "kind": "shortest_queue", "memory": 1 } }),
+        json!({ "topology": {
+            "bottleneck_delay": "1 ms", "delay_trace": { "name": "d.csv", "text": "time_s,delay_s\n0,1\n" },
+        } }),
+        calls(&json!({ "outstanding": 2, "load_reference": "1 Gbps" })),
+        incast(json!({ "interval": "1 ms", "load_counts": "payload" })),
+        incast(json!({ "interval": "1 ms", "fan_in": 2, "shares": [0.9, 0.1] })),
         json!({ "queue": { "kind": "dcqcn_red", "kmin": "300 KB" } }),
         json!({ "queue": {
             "kind": "red", "min_threshold": "62.5 packets", "max_threshold": "50 KB",

@@ -13,7 +13,7 @@ figure = slowdowns(
     "fb_hadoop",
     0.5,
     id="f4",
-    others={PINT: {**hpcc(LONGEST_NS, eta=0.99, pint={}), "packet": DIGEST}},
+    others={PINT: {**hpcc(LONGEST_NS, eta=0.99, pint={}, quantised=False), "packet": DIGEST}},
     smoke={"warm_up": "200 us", "stop": "600 us"},
     quick={"warm_up": "2 ms", "stop": "4 ms"},
     paper={"warm_up": "2 ms", "stop": "20 ms"},

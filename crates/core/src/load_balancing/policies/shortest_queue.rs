@@ -3,7 +3,7 @@
 //! Source: [drill17] §3 for samples and memory.
 
 use crate::base::random::Random;
-use crate::base::schema::positive_if_given;
+use crate::base::schema::{Problem, positive_if_given};
 use crate::load_balancing::{LoadBalancer, LoadBalancerKind, NextHops, SwitchInfo};
 use crate::model::graph::LinkId;
 use crate::model::packet::Packet;
@@ -16,6 +16,12 @@ crate::parameters! {
         pub samples: Option<u32> = None, where positive_if_given;
         /// Number of the best next hops that are compared for the following packet, too.
         pub memory: u32 = 0;
+    }
+    check |config| {
+        if config.memory > 0 && config.samples.is_none() {
+            return Err(Problem::new("memory", "goes with `samples`: without, all next hops are compared"));
+        }
+        Ok(())
     }
 }
 

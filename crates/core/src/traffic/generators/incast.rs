@@ -6,7 +6,7 @@ use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
 use crate::traffic::arrivals::{
     ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, arrivals_end, last_of_many,
-    limit_arrivals,
+    limit_arrivals, needs_load,
 };
 use crate::traffic::by_distance::{TargetsByDistance, shares_of_one};
 use crate::traffic::demand::{Demand, DemandPairs};
@@ -52,6 +52,9 @@ crate::parameters! {
     check |config| {
         if config.interval.is_some() == config.load.is_some() {
             return Err(Problem::new("interval", "give either `interval` or `load`"));
+        }
+        if config.interval.is_some() {
+            needs_load(config.load_reference, config.load_counts, "interval")?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use super::{
     InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Reliability, Transport,
 };
 use crate::base::random::Random;
-use crate::base::schema::{defaults, fraction, positive, positive_fraction};
+use crate::base::schema::{Problem, defaults, fraction, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{FlowNumber, Format, Header, Kind};
 use crate::queueing::disciplines::{self, Capacity, credit_shaper};
@@ -52,6 +52,20 @@ crate::parameters! {
         /// Timeouts after which a sender requests credit again, and handshake. Losses are detected by the
         /// receiver.
         pub reliability: Reliability = Reliability::selective_repeat();
+    }
+    check |config| {
+        if config.min_weight > config.max_weight {
+            let message = format!("must be at most `max_weight`, {}", config.max_weight);
+            return Err(Problem::new("min_weight", message));
+        }
+        if !(config.min_weight..=config.max_weight).contains(&config.initial_weight) {
+            let message = format!(
+                "must be from `min_weight`, {}, to `max_weight`, {}",
+                config.min_weight, config.max_weight
+            );
+            return Err(Problem::new("initial_weight", message));
+        }
+        Ok(())
     }
 }
 
@@ -274,7 +288,9 @@ impl Inbound {
         self.resend_from = segment.wrapping_add(1);
         if segment == u32::MAX {
             // All have been named, and the next timeout begins.
-            self.rate = (self.rate / 2.0).max(MIN_RATE);
+            if config.feedback {
+                self.rate = (self.rate / 2.0).max(MIN_RATE);
+            }
             self.resend_at = now + config.resend_timeout;
         }
         segment

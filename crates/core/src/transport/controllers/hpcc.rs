@@ -69,6 +69,10 @@ impl Pint {
 
 impl Config {
     fn check(&self) -> Result<(), Problem> {
+        if self.pint.is_some() && self.quantised {
+            let message = "goes without `pint`, whose codes have units of their own";
+            return Err(Problem::new("quantised", message));
+        }
         telemetry::check(&self.reliability)
     }
 }

@@ -70,11 +70,11 @@ pub(super) fn balance_loads(scenario: &mut Value, seed: u64) {
         "flowlets" => {
             json!({ "kind": "flowlets", "gap": pick(random, &["1 ns", "5 us", "1 ms"]) })
         }
-        "shortest_queue" => json!({
-            "kind": "shortest_queue",
-            "samples": pick(random, &[json!("none"), json!(1), json!(2)]),
-            "memory": random.below(3),
-        }),
+        "shortest_queue" => {
+            let samples = pick(random, &[json!("none"), json!(1), json!(2)]);
+            let memory = random.below(3) * u64::from(samples.is_number());
+            json!({ "kind": "shortest_queue", "samples": samples, "memory": memory })
+        }
         other => json!(other),
     };
 }
