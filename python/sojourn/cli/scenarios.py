@@ -1,8 +1,9 @@
 """Commands for writing scenarios: `parts`, `examples`, `new`, `check`, `fold` and others."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -144,22 +145,39 @@ def trace(
 ) -> None:
     """Write the workload of a scenario as CSV.
 
-    A workload of kind `trace` replays the file.
+    A workload of kind `trace` replays the file. Flows without a size, or with a `stop`, are refused.
 
     Example: `sojourn trace scenario.toml --out flows.csv`
     """
     from sojourn.runs.results import flow_table
     from sojourn.scenario import encoding, overrides, reading
+    from sojourn.scenario.fields import parts_of
 
     with prefix_errors(path):
         scenario = reading.read(path)
         inputs = [path, *reading.files_of(scenario, path.parent)]
         if out is not None and any(_is_same(out, file) for file in inputs):
             raise ScenarioError(f"--out {out}: is an input of the scenario; choose another file")
-        flows = flow_table(encoding.trace(overrides.choose_scheme(scenario, scheme)))
+        chosen = overrides.choose_scheme(scenario, scheme)
+        flows = flow_table(encoding.trace(chosen))
+        parts = parts_of(encoding.Prepared(chosen).complete()["workload"])
+        if any(map(_has_endless_flows, parts)):
+            raise ScenarioError(
+                "workload: a trace holds only flows that have a size and no `stop`"
+            )
     columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     _write_or_print(flows.select(columns).write_csv(float_precision=12), out)
+
+
+def _has_endless_flows(part: Mapping[str, Any]) -> bool:
+    """Return true if flows of a part of a workload do not end with their last byte."""
+    flows = part["flows"] if part["kind"] == "flows" else [part]
+    return any(
+        part["kind"] in ("flows", "long_lived")
+        and (flow["size"] == "none" or flow["stop"] != "none")
+        for flow in flows
+    )
 
 
 def fold(
