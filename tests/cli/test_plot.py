@@ -12,6 +12,7 @@ import matplotlib.figure
 import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 import sojourn
 from sojourn import cli, metrics, plot
@@ -228,6 +229,32 @@ def assert_no_overlap(picture: matplotlib.figure.Figure, panels: list[Any]) -> N
         assert box.y0 >= inside.y1 - 1
         assert inside.height > 100
         assert box.x1 <= picture.bbox.x1 + 1
+
+
+@pytest.mark.parametrize("vary", [[], ["--vary", "transport=dctcp,swift,timely,cubic,tcp,hpcc"]])
+def test_texts_above_pictures_over_time_do_not_overlap(
+    vary: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures: list[Any] = []
+
+    def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
+        pictures.append(picture)
+        return plot.save(picture, stem, formats)
+
+    monkeypatch.setattr(run_pictures, "save", keep)
+    names = "queue,window,rtt,flows,throughput"
+    assert cli.invoke(["plot", "lab.toml", "--what", names, "--format", "png", *vary]) == 0
+    for picture in pictures:
+        canvas: Any = FigureCanvasAgg(picture)
+        canvas.draw()
+        (axes,) = picture.axes
+        titles = [axes.title, axes._left_title, axes._right_title]
+        above = [text for text in [*titles, *axes.get_legend().findobj(Text)] if text.get_text()]
+        boxes = [text.get_window_extent() for text in above]
+        for first, second in itertools.combinations(boxes, 2):
+            assert not first.overlaps(second)
+        assert axes.get_window_extent().height > 100
+        assert all(box.y1 <= picture.bbox.y1 + 1 for box in boxes)
 
 
 def test_no_two_schemes_of_a_picture_look_the_same() -> None:

@@ -79,8 +79,11 @@ METADATA: dict[str, dict[str, None]] = {
 """Metadata that are left out, so that a picture always gives the same file."""
 
 
-def legend(axes: Axes, columns: int = 4) -> None:
-    """Draw the legend above the axes, where it covers neither data nor another legend."""
+def legend(axes: Axes, columns: int = 4, note: str = "") -> None:
+    """Draw the legend above the axes, where it covers neither data nor another legend.
+
+    The `note` is a line above the entries; a title of the axes would be where the legend is.
+    """
     handles, labels = axes.get_legend_handles_labels()
     if handles:
         figure: Any = axes.get_figure(root=True)
@@ -88,7 +91,7 @@ def legend(axes: Axes, columns: int = 4) -> None:
         panels = place.get_gridspec().ncols if place is not None else 1
         # The names of ticks and axes take about 40 points.
         width = 72 * figure.get_figwidth() / panels - 40
-        columns, labels = fitted(figure, labels, width, columns)
+        columns, labels = fitted(figure, labels, width, columns, notes=int(bool(note)))
         axes.legend(
             handles,
             labels,
@@ -98,6 +101,9 @@ def legend(axes: Axes, columns: int = 4) -> None:
             borderaxespad=0.2,
             columnspacing=1.2,
             handletextpad=0.5,
+            title=note or None,
+            title_fontsize=9,
+            alignment="left",
         )
 
 
@@ -113,12 +119,12 @@ def side_legend(picture: Canvas, panels: Iterable[Axes], order: Iterable[str]) -
 
 
 def fitted(
-    figure: Canvas, labels: Sequence[str], width: float, columns: int
+    figure: Canvas, labels: Sequence[str], width: float, columns: int, notes: int = 0
 ) -> tuple[int, list[str]]:
     """Return the number of columns of a legend of `width` points, and its entries.
 
     Entries that are wider than the legend have line breaks. A legend that takes more than a fifth
-    of the picture's height makes it higher.
+    of the picture's height makes it higher. `notes` is the number of lines above the entries.
     """
     font = FontProperties(size=mpl.rcParams["legend.fontsize"])
     agg: Any = FigureCanvasAgg(figure)
@@ -146,7 +152,7 @@ def fitted(
         labels = [textwrap.fill(label, most) for label in labels]
     rows = math.ceil(len(labels) / fitting)
     lines = sum(max(label.count("\n") + 1 for label in labels[row::rows]) for row in range(rows))
-    excess = 1.3 * size * lines / 72 - 0.2 * figure.get_figheight()
+    excess = 1.3 * size * (lines + notes) / 72 - 0.2 * figure.get_figheight()
     if excess > 0:
         figure.set_figheight(figure.get_figheight() + excess)
     return fitting, list(labels)

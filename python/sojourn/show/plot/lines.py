@@ -208,8 +208,11 @@ def series(  # noqa: PLR0913 - each parameter is an option of the picture
     time_unit: str = "ms",
     log: bool = False,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
+    note: str = "",
 ) -> None:
     """Draw `value` over `time_s`, one curve for each `by`; `high` shades the peaks.
+
+    The `note` is a line above the legend.
 
     Raises `ValueError` if the times of a curve decrease, because it is of several runs.
     """
@@ -232,4 +235,4 @@ def series(  # noqa: PLR0913 - each parameter is an option of the picture
         # The scale is linear near zero, since queues are often empty.
         axes.set_yscale("symlog", linthresh=1.0)
         axes.yaxis.set_major_formatter(plain_numbers())
-    legend(axes)
+    legend(axes, note=note)

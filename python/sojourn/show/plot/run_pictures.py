@@ -186,9 +186,8 @@ def _draw_series(
         if quantity.of == "link" and len(chosen.links) == 1 and len(runs) > 1:
             # Curves are named by their scheme alone.
             label += f", {chosen.links[0]}"
-        if "high" in table.columns:
-            axes.set_title("line: mean; band: to the largest value", fontsize=9, loc="left")
-        options: Any = {"by": CURVE, "unit": unit, "label": label, "drawn_as": looks}
+        note = "line: mean; band: to the largest value" if "high" in table.columns else ""
+        options: Any = {"by": CURVE, "unit": unit, "label": label, "drawn_as": looks, "note": note}
         series(axes, table, time_unit=time_unit, **options)
         axes.set_ylim(bottom=0)
         return save(picture, stem, formats)
