@@ -139,6 +139,21 @@ def test_a_search_ends_when_nothing_improves_and_resumes_with_the_same_end(
     assert outcomes_of(again) == outcomes_of(tuned)
 
 
+def test_cached_runs_count_with_the_time_of_their_simulation_in_the_time_left(
+    tmp_path: Path,
+) -> None:
+    workload = {**SMALL["workload"], "flows": 3000}
+    scenario = {**SMALL, "workload": workload, "time_limit": "10 s"}
+    options: dict[str, Any] = {"cache": tmp_path, "threads": 1}
+    simulated_s = sojourn.run(scenario, **options).summary["cpu_seconds"]
+    states: list[Tuned] = []
+    options |= {"minimise": GOAL, "trials": 2, "seeds": 1, "at_once": 1, "report": states.append}
+    tune.search(scenario, RATES, **options)
+    assert states[0].remaining_s is not None
+    # A cached run takes a tenth of it.
+    assert 0.9 * simulated_s < states[0].remaining_s
+
+
 def test_the_default_patience_grows_with_the_number_of_parameters() -> None:
     options: dict[str, Any] = {"minimise": GOAL, "seeds": 1, "trials": 1}
     for space in (RATES, {**RATES, "transport.gain": "0.1:0.9"}):

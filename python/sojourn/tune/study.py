@@ -23,6 +23,7 @@ import numpy as np
 
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics, paired
+from sojourn.runs.results import Result
 from sojourn.runs.runner import MAX_RUNS, key, run, run_many
 from sojourn.scenario import fidelity
 from sojourn.scenario.encoding import check
@@ -121,12 +122,16 @@ def search(  # noqa: PLR0913 - each is an option of its own
         name = _search_id(so_far, seeds, at_once)
         storage = optuna_sampler.Journal(journal, name, so_far, again=again)
         so_far = replace(so_far, done=storage.trials()[:trials])
-    spent_s, ran = 0.0, 0.0
+    spent_s, ran = 0.0, 0
     while len(so_far.done) < (end := _end(so_far, at_once)):
-        begin, before = time.monotonic(), len(so_far.done)
+        begin, is_baseline = time.monotonic(), not so_far.done
         batch = _batch(so_far, seeds, at_once, options)
-        spent_s += time.monotonic() - begin
-        ran += len(batch) if before else _baseline_share(seeds, options)
+        elapsed_s = time.monotonic() - begin
+        if is_baseline:
+            elapsed_s /= _baseline_share(seeds, options)
+        # Runs from the cache take no time, but those of the next trials will.
+        spent_s += max(elapsed_s, _time_on_threads(batch, options))
+        ran += len(batch)
         for trial in batch:
             so_far = replace(so_far, done=(*so_far.done, trial))
             if storage is not None:
@@ -170,6 +175,17 @@ def _baseline_share(seeds: int, options: Mapping[str, Any]) -> float:
     """
     threads = options.get("threads") or os.cpu_count() or 1
     return 1.0 if options.get("cluster") else math.ceil(seeds / threads) * threads / seeds
+
+
+def _time_on_threads(batch: Iterable[Trial], options: Mapping[str, Any]) -> float:
+    """Return the time that the simulation of a batch takes if it keeps all threads busy.
+
+    A cluster may run all trials at once.
+    """
+    times = [trial.thread_s for trial in batch]
+    if options.get("cluster"):
+        return max(times)
+    return sum(times) / (options.get("threads") or os.cpu_count() or 1)
 
 
 def _parse(option: str, texts: str | Iterable[str], parse: Callable[[str], Any]) -> Iterator[Any]:
@@ -360,16 +376,28 @@ def _measure(
     updated = []
     for index, trial in enumerate(trials):
         measured = {name: list(values) for name, values in trial.measured.items()}
-        at_least, why = trial.at_least, trial.why
+        at_least, why, thread_s = trial.at_least, trial.why, trial.thread_s
         for result in results[index * len(seeds) : (index + 1) * len(seeds)]:
+            thread_s += _thread_time(result)
             for measure in so_far.measures:
                 statistic = measure.metric(result)
                 measured.setdefault(measure.text, []).append(statistic.value)
                 at_least |= statistic.at_least
                 if math.isnan(statistic.value):
                     why = why or measure.why_missing(result)
-        updated.append(replace(trial, measured=measured, at_least=at_least, why=why))
+        known = replace(trial, measured=measured, at_least=at_least, why=why)
+        updated.append(replace(known, thread_s=thread_s))
     return updated
+
+
+def _thread_time(result: Result) -> float:
+    """Return the time of all threads in the simulation of a run, also of one from the cache.
+
+    The CPU time of a run on several threads is unknown.
+    """
+    cpu_s: float | None = result.summary["cpu_seconds"]
+    wall_s: float = result.summary["wall_seconds"]
+    return wall_s * result.threads if cpu_s is None else cpu_s
 
 
 def _measure_gains(so_far: Tuned, seeds: int, options: Mapping[str, Any]) -> Tuned:

@@ -50,6 +50,8 @@ class Trial:
     """Error of an invalid scenario."""
     at_least: bool = False
     """True if a value is a lower bound because flows did not finish."""
+    thread_s: float = field(default=0.0, compare=False)
+    """Time of all threads in the simulation of its runs, in seconds; 0 after a resumed search."""
 
     @property
     def seeds(self) -> int:
