@@ -14,6 +14,8 @@ from conftest import EXPERIMENTS
 from sojourn.figures import discovery
 from sojourn.figures.figure import FigureResult
 from sojourn.figures.html_report import anchor, write_report
+from sojourn.show import plot
+from sojourn.web import drawn
 
 OpenPage = Callable[..., Any]
 
@@ -88,6 +90,27 @@ def test_every_plot_has_colours_until_its_schemes_are_hidden(
     for button in page.page.locator("#t1 .legend button").all():
         button.press("Enter")
     page.wait_until(f"({COLOURS})('#t1 .shown')[0] === 0")
+
+
+def test_lines_of_one_colour_differ_in_the_legend(
+    made: Path, open_page: OpenPage, tmp_path: Path
+) -> None:
+    directory = tmp_path / "figures"
+    shutil.copytree(made, directory)
+    styles = {"dashed": ("--", ""), "dotted": (":", ""), "with circles": ("-", "o")}
+    styles |= {"with squares": ("-", "s"), "dotted with crosses": (":", "x"), "plain": ("-", "")}
+    with plot.canvas() as (picture, axes):
+        for name, (line, marker) in styles.items():
+            look: Any = {"color": "#0072B2", "linestyle": line, "marker": marker}
+            axes.plot([1, 2, 3], [1, 2, 3], label=name, **look)
+        drawn.write(picture, directory / "t2")
+    page = open_page(write_report(directory), "#t2")
+    page.wait_until("document.querySelector('#t2 .legend button') !== null")
+    buttons = page.page.locator("#t2 .legend button")
+    assert buttons.all_text_contents() == list(styles)
+    swatches = page.page.locator("#t2 .legend .swatch").all()
+    assert len({swatch.screenshot() for swatch in swatches}) == len(styles)
+    page.check()
 
 
 def test_arrow_keys_announce_the_values_of_the_table(

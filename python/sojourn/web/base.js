@@ -33,6 +33,17 @@ function element(tag, attributes = {}, ...children) {
 }
 
 /**
+ * Creates an element of a drawing.
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ */
+function svg(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  return made;
+}
+
+/**
  * Announces a text to screen readers.
  * @param {string} text
  */
@@ -312,7 +323,7 @@ function pageButtons(parent, moreKeys = []) {
 /**
  * Adds a legend whose entries are switched on and off.
  * @param {HTMLElement} parent
- * @param {Entry[]} entries
+ * @param {(Entry & {drawing?: SVGElement})[]} entries `drawing`: a swatch of its own
  * @param {(hidden: Set<string>) => void} changed receives the names that are switched off
  * @returns {Set<string>} the names that are switched off
  */
@@ -320,8 +331,8 @@ function legend(parent, entries, changed) {
   /** @type {Set<string>} */
   const hidden = new Set();
   const list = element("div", { class: "legend", role: "group", "aria-label": "Legend" });
-  for (const { name, colour, swatch = "box", note } of entries) {
-    const mark = element("span", { class: `swatch ${swatch}` });
+  for (const { name, colour, swatch = "box", note, drawing } of entries) {
+    const mark = drawing ?? element("span", { class: `swatch ${swatch}` });
     mark.style.setProperty("--swatch", styleColour(colour));
     const button = element("button", { "aria-pressed": "true", onclick: () => {
       if (!hidden.delete(name)) hidden.add(name);

@@ -58,25 +58,82 @@ function drawFigure(parent, { panels }, title, height) {
 /**
  * Returns the entries of the legend: the schemes in order, and the published marks.
  * @param {Panel[]} panels
- * @returns {Entry[]}
+ * @returns {(Entry & {drawing?: SVGElement})[]}
  */
 function entriesOf(panels) {
-  /** @type {Map<string, Entry>} */
+  /** @type {Map<string, Entry & {drawing?: SVGElement}>} */
   const entries = new Map();
+  /** @type {Set<string>} */
+  const lines = new Set();
   const marks = panels.flatMap((panel) => panel.marks);
   for (const mark of marks) {
     if (!mark.name || mark.published) continue;
     const isLine = (mark.kind === "line" && mark.width > 0) || mark.kind === "rule";
     // A line replaces its band, which lies behind it.
-    if (entries.has(mark.name) && (!isLine || entries.get(mark.name)?.swatch !== "box")) continue;
-    /** @type {Swatch} */
-    const swatch = isLine ? (mark.dash.length ? "dashed" : "line") : "box";
-    entries.set(mark.name, { name: mark.name, colour: mark.colour, swatch });
+    if (entries.has(mark.name) && (!isLine || lines.has(mark.name))) continue;
+    if (isLine) lines.add(mark.name);
+    const drawing = isLine || mark.shape ? curveSwatch(mark) : undefined;
+    entries.set(mark.name, { name: mark.name, colour: mark.colour, drawing });
   }
   if (marks.some((mark) => mark.published)) {
     entries.set(PUBLISHED, { name: PUBLISHED, colour: "--soft", swatch: "hollow" });
   }
   return [...entries.values()];
+}
+
+const SWATCH_WIDTH = 36;
+const SWATCH_HEIGHT = 12;
+
+/**
+ * Returns the swatch of a line: its dashes and its marker, as drawn.
+ * @param {Mark} mark
+ * @returns {SVGElement}
+ */
+function curveSwatch({ width, dash, shape, size, hollow }) {
+  const [middleX, middleY] = [SWATCH_WIDTH / 2, SWATCH_HEIGHT / 2];
+  const drawing = svg("svg", {
+    class: "swatch curve", viewBox: `0 0 ${SWATCH_WIDTH} ${SWATCH_HEIGHT}`,
+    width: SWATCH_WIDTH, height: SWATCH_HEIGHT, "aria-hidden": "true",
+  });
+  if (width > 0) {
+    drawing.append(svg("path", {
+      d: `M0 ${middleY}H${SWATCH_WIDTH}`, "stroke-width": width, "stroke-dasharray": dash.join(" "),
+    }));
+  }
+  if (shape) {
+    const outline = new PathText();
+    traceMark(outline, shape, middleX, middleY, Math.min(size, SWATCH_HEIGHT / 2 - 1));
+    const isFilled = !hollow && !OPEN_SHAPES.includes(shape);
+    drawing.append(svg("path", {
+      class: isFilled ? "filled" : "", d: outline.text,
+      "stroke-width": THICK_SHAPES.includes(shape) && !hollow ? THICK : 1.4,
+    }));
+  }
+  return drawing;
+}
+
+/** Path of a drawing, by the calls of a canvas. */
+class PathText {
+  text = "";
+
+  /** @param {number} x @param {number} y */
+  moveTo(x, y) {
+    this.text += `M${x} ${y}`;
+  }
+
+  /** @param {number} x @param {number} y */
+  lineTo(x, y) {
+    this.text += `${this.text ? "L" : "M"}${x} ${y}`;
+  }
+
+  /** Adds a whole circle. @param {number} x @param {number} y @param {number} r */
+  arc(x, y, r) {
+    this.text += `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
+  }
+
+  closePath() {
+    this.text += "Z";
+  }
 }
 
 /**

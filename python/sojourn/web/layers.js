@@ -144,9 +144,8 @@ function pointsLayer({ x, y, shape = "o", size = 3.5, hollow = false, ...stroke 
   return (pen) => {
     setStroke(pen, { width: 1.3, ...stroke });
     const { context, ratio } = pen;
-    const isOpen = "xX+P_|".includes(shape);
-    // Filled crosses are thicker lines.
-    if ("XP".includes(shape) && !hollow) context.lineWidth = 2.4 * ratio;
+    const isOpen = OPEN_SHAPES.includes(shape);
+    if (THICK_SHAPES.includes(shape) && !hollow) context.lineWidth = THICK * ratio;
     for (let index = 0; index < x.length; index += 1) {
       const [across, up] = [pen.x(x[index]), pen.y(y[index])];
       if (!Number.isFinite(up) || !Number.isFinite(across)) continue;
@@ -158,6 +157,13 @@ function pointsLayer({ x, y, shape = "o", size = 3.5, hollow = false, ...stroke 
   };
 }
 
+/** Shapes of lines, which have no area. */
+const OPEN_SHAPES = "xX+P_|";
+
+/** Filled crosses, which are thick lines, and the width of these. */
+const THICK_SHAPES = "XP";
+const THICK = 2.4;
+
 /** Corners of shapes: their number, and the angle of the first, in turns. */
 const CORNERS = {
   s: [4, 1 / 8], D: [4, 0], d: [4, 0], "^": [3, -1 / 4], v: [3, 1 / 4], "<": [3, 1 / 2],
@@ -165,7 +171,7 @@ const CORNERS = {
 };
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Pick<CanvasRenderingContext2D, "moveTo" | "lineTo" | "arc" | "closePath">} context
  * @param {string} shape
  * @param {number} x
  * @param {number} y

@@ -1,15 +1,7 @@
 // Picture of a network: shapes of links that are coloured, pointed at and chosen.
 
 const MOST_LINES = 300;
-const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 680;
-
-/** @param {string} tag @param {Record<string, string | number>} attributes */
-function svg(tag, attributes) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  return made;
-}
 
 /**
  * Draws the network: hosts are cells under their switches, with a triangle for each direction.
