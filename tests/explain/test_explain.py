@@ -375,6 +375,41 @@ def test_explain_writes_tables_and_a_picture(
     assert "--flow 999: the run has flows 0 to" in capsys.readouterr().err
 
 
+def test_the_breakdown_and_the_chain_of_a_flow_keep_each_others_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+
+    def explain(*arguments: str) -> set[str]:
+        assert cli.invoke(["explain", "one.toml", "--out", "out", *arguments]) == 0
+        return {file.name for file in Path("out").iterdir()}
+
+    breakdown = {f"account.{suffix}" for suffix in ("csv", "svg", "png")}
+    chain = {f"chain.{suffix}" for suffix in ("csv", "svg", "png")}
+    schemes = ["--vary", "transport=dctcp,tcp"]
+    every = breakdown | chain | {"differences.csv", "unloaded.csv"}
+    assert explain(*schemes, "--alone") == every - chain
+    before = {name: (Path("out") / name).read_bytes() for name in every - chain}
+    assert explain("--flow", "3") == every
+    assert {name: (Path("out") / name).read_bytes() for name in every - chain} == before
+    # Stale files of the same question are removed: those of other schemes and of flows alone.
+    assert explain() == breakdown | chain
+    assert explain("--flow", "3", "--alone") == breakdown | chain | {"unloaded.csv"}
+
+
+def test_a_chain_without_a_breakdown_has_the_table_of_flows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    command = ["explain", "one.toml", "--out", "out", "--flow", "3"]
+    assert cli.invoke([*command, "--alone"]) == 0
+    assert Path("out/unloaded.csv").exists()
+    assert cli.invoke(command) == 0
+    assert not Path("out/unloaded.csv").exists()
+
+
 def test_explain_compares_ideals_and_transports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 
     from sojourn.runs.results import Run
 
-FILES = (
-    *("account.csv", "account.svg", "account.png", "calls.csv", "calls.svg", "calls.png"),
-    *("chain.csv", "chain.svg", "chain.png", "differences.csv", "unloaded.csv"),
+BREAKDOWN = (
+    *("account.csv", "account.svg", "account.png", "differences.csv"),
+    *("calls.csv", "calls.svg", "calls.png"),
 )
-"""All files that the command may write."""
+"""Files that the command may write for all flows; it writes the first in any case."""
 
-MAIN = ("account.csv", "chain.csv")
-"""Files of which the command writes one."""
+CHAIN = ("chain.csv", "chain.svg", "chain.png")
+"""Files that the command writes for one flow."""
+
+UNLOADED = "unloaded.csv"
+"""File of `--alone`, for all flows or for one."""
 
 
 def explain(
@@ -92,16 +95,20 @@ def explain(
     print(f"written to {out}: {', '.join(written)}")
 
 
-def _prepare(out: Path, flows_alone: "pl.DataFrame | None") -> list[str]:
-    """Remove the files of an earlier command, and write the table of flows alone, if any.
+def _prepare(out: Path, own: Sequence[str], flows_alone: "pl.DataFrame | None") -> list[str]:
+    """Remove stale files of a question, and write the table of flows alone, if any.
 
-    Files are written before anything is printed: a pipe that closes early, as of `head`, ends the
-    command. Those of an earlier command may have answered another question.
+    `own` is `BREAKDOWN` or `CHAIN`. Files are written before anything is printed: a pipe that
+    closes early, as of `head`, ends the command. Those of an earlier command may be of other
+    schemes; those of the other question remain.
     """
     from sojourn.explain import unloaded
 
-    if any((out / name).exists() for name in MAIN):
-        files.remove(out / name for name in FILES)
+    # The table of flows alone belongs to the breakdown if the folder has one.
+    of_breakdown = (out / BREAKDOWN[0]).exists()
+    if (out / own[0]).exists():
+        is_owner = of_breakdown == (own is BREAKDOWN)
+        files.remove(out / name for name in (*own, *([UNLOADED] if is_owner else [])))
     return [] if flows_alone is None else unloaded.write(flows_alone, out)
 
 
@@ -126,7 +133,7 @@ def _all_flows(
     labels = [name for name in runs[0].labels if name != "seed"]
     by = scheme_label(runs) if labels else ""
     differences = breakdown.differences(runs, by) if labels else pl.DataFrame()
-    last = _prepare(out, flows_alone)
+    last = _prepare(out, BREAKDOWN, flows_alone)
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)
     written += page.write_differences(differences, out) + last
@@ -165,7 +172,7 @@ def _one_flow(
     from sojourn.show import console
 
     chains = of_runs(runs, flow)
-    last = _prepare(out, flows_alone)
+    last = _prepare(out, CHAIN, flows_alone)
     written = waterfall.write(chains, out) + last
     if len(chains) == 1:
         console.show([page.flow_table(runs[0].result, flow)])
