@@ -46,6 +46,20 @@ def test_a_comparison_has_one_line_on_its_precision(
     assert capsys.readouterr().out.count("precision: p99 of ") == 1
 
 
+@pytest.mark.parametrize("command", ["run", "compare", "tune"])
+def test_errors_of_options_name_the_option(
+    command: str, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search = ["--parameter", "transport.gain=0.1:1", "--minimise", "mean fct"]
+    base = [command, path, *(search if command == "tune" else [])]
+    base += ["--vary", "transport=dctcp,swift"] if command == "compare" else []
+    assert cli.invoke([*base, "--fidelity", "smple"]) == 2
+    assert capsys.readouterr().err == (
+        f"sojourn: {path}: --fidelity smple: expected one of packets, sample, flows, auto; "
+        "did you mean `sample`?\n"
+    )
+
+
 @pytest.mark.parametrize("as_files", [True, False], ids=["files", "schemes"])
 def test_options_apply_to_schemes_with_a_fidelity_of_their_own(
     as_files: bool, path: str, directory: Path, capsys: pytest.CaptureFixture[str]
@@ -81,7 +95,7 @@ def test_a_chosen_fidelity_is_printed_and_stored(
             ["run", "--fidelity", "packets", "--precision", "5%"],
             "--precision: is for samples; add `--fidelity sample`",
         ),
-        (["run", "--precision", "0%"], "fidelity.precision: must be a percentage above 0 %"),
+        (["run", "--precision", "0%"], "--precision: must be a percentage above 0 %"),
         (["run", "--fidelity", "atuo"], "did you mean `auto`"),
         (
             ["tune", "--fidelity", "auto", "--parameter", "gain=0.1:1", "--minimise", "mean fct"],

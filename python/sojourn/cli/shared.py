@@ -12,6 +12,7 @@ import typer
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base.errors import ClusterError, FileError
+from sojourn.base.messages import did_you_mean
 
 if TYPE_CHECKING:
     from sojourn.scenario.reading import Scenario
@@ -111,11 +112,19 @@ def _with_fidelity(scenario: "Scenario", kind: str | None, precision: str | None
     from sojourn.scenario import fidelity, overrides
 
     if kind is not None:
+        if kind not in fidelity.KINDS:
+            hint = did_you_mean(kind, fidelity.KINDS)
+            allowed = ", ".join(fidelity.KINDS)
+            raise ScenarioError(f"--fidelity {kind}: expected one of {allowed}{hint}")
         scenario = fidelity.with_kind(scenario, kind)
     if precision is not None:
         given = scenario.get(fidelity.FIELD, fidelity.PACKETS)
         if fidelity.read(given).kind != fidelity.SAMPLE:
             raise ScenarioError("--precision: is for samples; add `--fidelity sample`")
+        try:
+            fidelity.share(precision)
+        except ScenarioError as error:
+            raise ScenarioError(f"--precision: {error}") from None
         scenario = overrides.merge(
             {**scenario, fidelity.FIELD: fidelity.read(given).as_table()},
             {fidelity.FIELD: {"precision": precision}},

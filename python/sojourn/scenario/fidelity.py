@@ -78,8 +78,11 @@ def read(value: Any) -> Fidelity:
     check = table.get("check", AUTO)
     if not isinstance(check, bool) and check != AUTO:
         raise ScenarioError(f"{FIELD}.check: must be true, false or {AUTO}")
-    precision = table.get("precision", "none")
-    chosen = Fidelity(**{**table, "precision": _share(precision)})
+    try:
+        precision = share(table.get("precision", "none"))
+    except ScenarioError as error:
+        raise ScenarioError(f"{FIELD}.precision: {error}") from None
+    chosen = Fidelity(**{**table, "precision": precision})
     if chosen.precision != "none" and chosen.samples > chosen.max_samples:
         raise ScenarioError(
             f"{FIELD}.samples: {chosen.samples} are more than max_samples, {chosen.max_samples}"
@@ -101,19 +104,21 @@ def with_kind(scenario: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {**scenario, FIELD: {"kind": kind, **table}}
 
 
-def _share(value: Any) -> float | str:
-    """Return a precision such as `5%` as a share of one, and `none` as it is."""
+def share(value: Any) -> float | str:
+    """Return a precision such as `5%` as a share of one, and `none` as it is.
+
+    Raises `ScenarioError`, without the name of the field, if it is neither.
+    """
     if value == "none":
         return "none"
     text = re.fullmatch(r"(\d+\.?\d*|\.\d+) *%", value.strip()) if isinstance(value, str) else None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    share = float(text[1]) / 100 if text else float(value) if is_number else 0.0
-    if not 0 < share < 1:
+    number = float(text[1]) / 100 if text else float(value) if is_number else 0.0
+    if not 0 < number < 1:
         raise ScenarioError(
-            f"{FIELD}.precision: must be a percentage above 0 % and below 100 %, such as 5%, "
-            f"not {value}"
+            f"must be a percentage above 0 % and below 100 %, such as 5%, not {value}"
         )
-    return share
+    return number
 
 
 CHECKED_HOSTS = 10_000
