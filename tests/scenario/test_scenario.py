@@ -226,6 +226,41 @@ def test_a_syntax_error_names_file_and_line(tmp_path: Path) -> None:
         read(file)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("seed = 1\nname = 'a'\nseed = 2\n", "3: seed: given twice"),
+        ("seed = 1\nseed = 2", "2: seed: given twice"),
+        ("seed = 1\r\nseed = 2\r\n", "2: seed: given twice"),
+        (
+            "[w]\n[transport]\ngain = 0.1\n# why\n gain = 0.2 # b\n",
+            "5: transport.gain: given twice",
+        ),
+        ("[w]\na.b = 1\na.'b' = 1\n", "3: w.a.b: given twice"),
+        ("'a \u00e9' = 1\n\"a \u00e9\" = 1\n", "2: a \u00e9: given twice"),
+        ("[[w.parts]]\na = 1\n[[w.parts]]\na = 1\na = 2\n", "5: w.parts.a: given twice"),
+        ('"a\\nb" = 1\n"a\\nb" = 1\n', "2: a\\nb: given twice"),
+        # The key is in the first line of its value; other lines look like tables and keys.
+        ("a = [\n[1],\n[2]\n]\nb = 1\na = [\n[1],\n[2]\n]\n", "6: a: given twice"),
+        ("[w]\na = '''\n[b]\nc = 1\n'''\na = '''\n[b]\nc = 1\n'''\n", "6: w.a: given twice"),
+        ("[w]\na = 1\n[w]\nb = 1\n", "3: w: given twice"),
+        ("[[w]]\na = 1\n[w]\n", "3: w: given twice"),
+        ("[w.a]\n[w]\na.b = 1\n", "3: w.a: given twice"),
+        ("transport = 'dctcp'\n[transport]\ngain = 1\n", "2: transport: given twice"),
+        ("w = { a = 1 }\nw.b = 2\n", "2: w: given twice"),
+        ("w = 1\nw.b = 2\n", "2: w: given as a value and as a table"),
+        ("w = { a = 1, b = 2, a = 3 }\n", "1: a: given twice in one table"),
+        ("w = [\n{ a = 1 },\n{ b.a = 1, b.a = 3 }]\n", "3: a: given twice in one table"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_named(text: str, expected: str, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_bytes(text.encode())
+    with pytest.raises(ScenarioError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file}:{expected}"
+
+
 def test_a_checked_scenario_is_complete_and_stable() -> None:
     checked = check(SCENARIO)
     assert checked["seed"] == 1

@@ -20,6 +20,11 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
+def printable(message: str) -> str:
+    """Return a message with escapes in place of control characters, which names may contain."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+
+
 MOST_CHOICES = 12
 """Largest number of names that an error lists."""
 

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from sojourn._core import ScenarioError
 from sojourn.base import files
 from sojourn.base.errors import FileError
-from sojourn.base.messages import did_you_mean
-from sojourn.scenario import controller_files
+from sojourn.base.messages import did_you_mean, printable
+from sojourn.scenario import controller_files, syntax_errors
 from sojourn.scenario.conversion import plain
 
 T = TypeVar("T")
@@ -59,25 +59,19 @@ def kind_of(component: Any) -> Any:
 
 def parse(path: Path) -> Scenario:
     """Return the content of a TOML file, with the names of files."""
+    text = ""
     try:
-        return tomllib.loads(files.read_text(path, files.MAX_SETTINGS_BYTES))
+        text = files.read_text(path, files.MAX_SETTINGS_BYTES)
+        return tomllib.loads(text)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
-        raise FileError(_syntax_error(path, str(error))) from None
+        raise FileError(syntax_errors.message(str(path), text, str(error))) from None
     except RecursionError:
         raise FileError(f"{path}: {TOO_DEEP}") from None
     except ValueError as error:
         # For example an integer with more digits than Python accepts.
         raise FileError(f"{path}: not TOML: {error}") from None
-
-
-def _syntax_error(path: Path, message: str) -> str:
-    """Return `path:3: message` for a message `message (at line 3, column 5)`."""
-    place = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-    if place is None:
-        return f"{path}: not TOML: {message}"
-    return f"{path}:{place[2]}: not TOML: {place[1]} (column {place[3]})"
 
 
 def as_scenario(scenario: ScenarioLike) -> Mapping[str, Any]:
@@ -99,7 +93,7 @@ def with_files(scenario: ScenarioLike, directory: Path | None = None) -> Scenari
 
     def load(value: Any, field: str, depth: int = 1) -> Any:
         if depth > MAX_DEPTH:
-            raise ScenarioError(_printable(f"{shortened(field)}: {TOO_DEEP}"))
+            raise ScenarioError(printable(f"{shortened(field)}: {TOO_DEEP}"))
         if TRANSPORT.fullmatch(field):
             value = controller_files.as_transport(
                 value,
@@ -154,11 +148,6 @@ def shortened(field: str) -> str:
     return field if len(field) < 60 else f"{field[:60]}…"
 
 
-def _printable(message: str) -> str:
-    """Return a message with escapes in place of control characters, which names may contain."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
-
-
 def _text(name: str, field: str, directory: Path) -> str:
     return _read(files.read_text, name, field, directory)
 
@@ -174,7 +163,7 @@ def _read(read: Callable[[Path, int], T], name: str, field: str, directory: Path
     except OSError as error:
         hint = did_you_mean(path.name, _siblings(path)) if error.errno == errno.ENOENT else ""
         message = f"{field}: cannot read `{path}`: {error.strerror}{hint}"
-        raise ScenarioError(_printable(message)) from None
+        raise ScenarioError(printable(message)) from None
 
 
 def _siblings(path: Path) -> list[str]:
