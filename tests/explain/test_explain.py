@@ -165,10 +165,15 @@ def test_the_sentence_of_a_difference_names_its_largest_part() -> None:
     lost = {TOTAL: 10.0, accounts.OTHERS: -2.0, accounts.PACE: 12.0}
     expected = ", and 120 % of the increase is pacing (offset by 20 % cross-traffic queueing)"
     assert largest_part(lost) == expected
-    times = ": pacing adds 12 s, cross-traffic queueing saves 2 s"
+    times = ": pacing +12 s, cross-traffic queueing \N{MINUS SIGN}2 s"
     assert largest_part(lost, low=math.nan, high=math.nan) == times, "no interval"
     most = {TOTAL: 1.0, accounts.OTHERS: -6.0, accounts.PACE: 7.0}
-    assert largest_part(most) == ": pacing adds 7 s, cross-traffic queueing saves 6 s"
+    changes = ": pacing +7 s, cross-traffic queueing \N{MINUS SIGN}6 s"
+    assert largest_part(most) == changes
+    timers = {TOTAL: -1.0, accounts.TIME_OUTS: 6.0, accounts.CREDIT: -7.0}
+    # Names of parts may be plural, so that no verb follows them.
+    changes = ": credit \N{MINUS SIGN}7 s, loss timers +6 s"
+    assert largest_part(timers, low=math.nan, high=math.nan) == changes
     assert not largest_part(saved, low=0.6, high=1.1), "not a significant difference"
     assert not largest_part(saved, value=0.991, low=0.985, high=0.997), "a small difference"
 
@@ -421,7 +426,7 @@ def test_explain_compares_ideals_and_transports(
     assert "100 % of the excess is sharing (waits while the ideal serves other flows)" in printed
     assert "alone: flows up to 100 KB have a mean slowdown of 1.00" in printed
     assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
-    assert "sharing adds" in capsys.readouterr().out
+    assert "sharing +" in capsys.readouterr().out
     text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')
     Path("ideal.toml").write_text(text, encoding="utf-8")
     assert cli.invoke(["explain", "ideal.toml"]) == 0

@@ -169,12 +169,13 @@ class Parts:
 
 
 def _changes(values: dict[str, float]) -> str:
-    """Return the two parts of a difference that changed most, as times."""
+    """Return the two parts of a difference that changed most, as times.
+
+    Signs instead of verbs, since some names of parts are plural.
+    """
     largest = sorted(filter(values.get, values), key=lambda name: -abs(values[name]))[:2]
-    texts = [
-        f"{LABELS[name]} {'adds' if values[name] > 0 else 'saves'} {format_time(abs(values[name]))}"
-        for name in largest
-    ]
+    signs = {name: "+" if values[name] > 0 else "\N{MINUS SIGN}" for name in largest}
+    texts = [f"{LABELS[name]} {signs[name]}{format_time(abs(values[name]))}" for name in largest]
     return f": {', '.join(texts)}"
 
 
