@@ -2,6 +2,7 @@
 
 import ast
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_every_component_is_used_in_an_example() -> None:
         ("routing", name) for name in ("flow_hash", "ecmp", "spray_round_robin", "spray_random")
     }
     assert not sorted((components | routings) - used)
+
+
+def test_no_file_that_git_ignores_is_committed() -> None:
+    command = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    found = subprocess.run(
+        command, cwd=paths.checkout(), capture_output=True, check=True, text=True
+    )
+    assert found.stdout == ""
 
 
 def test_figures_do_not_choose_their_number_of_seeds() -> None:

@@ -145,7 +145,7 @@ def trace(
 ) -> None:
     """Write the workload of a scenario as CSV.
 
-    A workload of kind `trace` replays the file. Flows without a size, or with a `stop`, are refused.
+    A workload of kind `trace` replays the file. Refuses flows without a size, or with a `stop`.
 
     Example: `sojourn trace scenario.toml --out flows.csv`
     """
@@ -162,9 +162,7 @@ def trace(
         flows = flow_table(encoding.trace(chosen))
         parts = parts_of(encoding.Prepared(chosen).complete()["workload"])
         if any(map(_has_endless_flows, parts)):
-            raise ScenarioError(
-                "workload: a trace holds only flows that have a size and no `stop`"
-            )
+            raise ScenarioError("workload: a trace holds only flows that have a size and no `stop`")
     columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     _write_or_print(flows.select(columns).write_csv(float_precision=12), out)
