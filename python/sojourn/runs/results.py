@@ -1,5 +1,6 @@
 """Result of one run: flow records, samples and summary, in memory and in files."""
 
+import contextlib
 import functools
 import hashlib
 import html
@@ -223,28 +224,35 @@ class Result:
         directory = Path(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            # The sums are written last: a directory that contains them is a complete result.
-            (directory / SUMS).unlink(missing_ok=True)
-            for name in TABLES[1:]:
-                (directory / name).unlink(missing_ok=True)
+            # The directory may be that of this result, and stays as it is until all is written.
             names = [*self._write_tables(directory), SUMMARY]
             # `json.dumps` takes longer to indent a summary than a short run.
             summary = {k: v for k, v in self.summary.items() if not isinstance(v, LinkRows)}
             text = to_json(summary, indent=2, inf_nan_mode="null")
-            (directory / SUMMARY).write_bytes(text + b"\n")
-            sums = [f"{_sha256(directory / name)}  {name}\n" for name in names]
+            _draft(directory / SUMMARY).write_bytes(text + b"\n")
+            sums = [f"{_sha256(_draft(directory / name))}  {name}\n" for name in names]
+            # The sums are written last: a directory that contains them is a complete result.
+            (directory / SUMS).unlink(missing_ok=True)
+            for name in TABLES[1:]:
+                (directory / name).unlink(missing_ok=True)
+            for name in names:
+                _draft(directory / name).replace(directory / name)
             (directory / SUMS).write_text("".join(sums), encoding="utf-8")
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FileError(f"{directory}: cannot be written: {reason}") from None
+        finally:
+            with contextlib.suppress(OSError):
+                for name in (*TABLES, SUMMARY):
+                    _draft(directory / name).unlink(missing_ok=True)
         return directory
 
     def _write_tables(self, directory: Path) -> list[str]:
-        """Write the flow records and the other non-empty tables; return the names of the files."""
+        """Write drafts of the flow records and the other non-empty tables; return their names."""
         tables = ((name, self._table(name)) for name in TABLES)
         tables_by_name = {n: t for n, t in tables if n == FLOWS or not t.is_empty()}
         for name, table in tables_by_name.items():
-            _write_table(table, directory / name)
+            _write_table(table, _draft(directory / name))
         return list(tables_by_name)
 
     @staticmethod
@@ -260,6 +268,11 @@ class Result:
 
 Replace = Callable[[FileError, Result], None]
 """Function that writes the directory of a damaged result again."""
+
+
+def _draft(file: Path) -> Path:
+    """Return the name of a file that is being written."""
+    return file.with_name(f".{file.name}.draft")
 
 
 def _write_table(table: pl.DataFrame, path: Path) -> None:
@@ -333,7 +346,7 @@ class _StoredResult(Result):
         self.verify()
         if name not in self._sums:
             return _empty_table(name)
-        return _CACHED_READERS[name](self._directory / name)
+        return _CACHED_READERS[name](self._directory / name, self._sums[name])
 
 
 class FlowSelection(Result):
@@ -350,6 +363,8 @@ class FlowSelection(Result):
         return self._flows
 
     def _table(self, name: str) -> pl.DataFrame:
+        if name == FLOWS:
+            return self._flows
         table = self._complete._table(name)
         if name not in OF_FLOWS:
             return table
@@ -470,7 +485,8 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame([series(name) for name in COLUMNS if name in flows])
 
 
-def _read_table(file: Path) -> pl.DataFrame:
+def _read_table(file: Path, digest: str) -> pl.DataFrame:  # noqa: ARG001 - a key of the cache
+    """Return a table; the digest is that of its content, which another run may replace."""
     with file.open("rb") as stream:
         return pl.read_parquet(stream)
 
