@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from polars.testing import assert_frame_equal
 import sojourn
 from conftest import IN_WINDOWS, SCENARIO
 from sojourn import Result, ScenarioError, _core
+from sojourn.base.progress import RunProgress
 from sojourn.runs import runner
 from sojourn.runs.results import COLUMNS
 from sojourn.runs.runner import key
@@ -31,6 +33,50 @@ def test_flow_records_have_the_documented_columns() -> None:
     assert kinds["class"] == kinds["outcome"] == pl.String
     assert not any(flows[name].is_nan().any() for name in ("fct_s", "slowdown", "deadline_s"))
     assert flows["deadline_s"].null_count() == flows.height
+
+
+def test_a_folder_that_is_written_again_gives_the_new_tables(tmp_path: Path) -> None:
+    first, second = (sojourn.run(SCENARIO | {"seed": seed}) for seed in (1, 2))
+    read = []
+    for result in (first, second):
+        read.append(Result.read(result.write(tmp_path / "out")))
+        assert_frame_equal(read[-1].flows, result.flows)
+
+
+def test_a_result_may_replace_itself(tmp_path: Path) -> None:
+    result = sojourn.run(SCENARIO | {"account": True})
+    result.write(tmp_path)
+    stored = Result.read(tmp_path)
+    stored.write(tmp_path)
+    assert_frame_equal(Result.read(tmp_path).account, result.account)
+    first = stored.with_flows(stored.flows.head(5))
+    first.write(tmp_path)
+    assert Result.read(tmp_path).flows.height == 5
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_runs_that_end_with_one_that_fails_are_stored() -> None:
+    failed, finished = Future[Result](), Future[Result]()
+    failed.set_exception(ScenarioError("a: boom"))
+    finished.set_result(sojourn.run(SCENARIO))
+    stored: list[str] = []
+    estimate = {"packet_hops": 1.0, "flows": 1, "limit_s": 1.0, "ends_s": None}
+    runs = {name: RunProgress(estimate, name=name) for name in ("a", "b")}
+    with pytest.raises(ScenarioError, match="boom"):
+        runner._collect(
+            {failed: "a", finished: "b"},
+            lambda name, _: stored.append(name),
+            runs,
+            "runs",
+            lambda _: None,
+        )
+    assert stored == ["b"]
+
+
+@pytest.mark.parametrize("seed", [1.9, True, "x", None])
+def test_seeds_are_whole_numbers(seed: object) -> None:
+    with pytest.raises(ScenarioError, match=r"^seed: must be a whole number"):
+        sojourn.over_seeds([({}, SCENARIO | {"seed": seed})], 2)
 
 
 def test_a_result_is_read_back_as_it_was_written(tmp_path: Path) -> None:

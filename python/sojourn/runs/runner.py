@@ -46,9 +46,10 @@ MAX_RUNS = 100_000
 
 
 def key(scenario: ScenarioLike, memory_limit: int | None = None) -> str:
-    """Return the name of a scenario's cache entry: a hash of everything that the result depends on.
+    """Return a hash of everything that the result of a scenario depends on.
 
-    Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory_limit`
+    It is the name of the cache entry of a scenario without `fidelity`; answers of others are stored
+    as the runs of which they consist. Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory_limit`
     bytes (default: the share of the free memory in `base.memory`).
     """
     return result_cache.entry_name(check(scenario, memory_limit))
@@ -341,16 +342,19 @@ def over_seeds(
 ) -> list[tuple[Labels, Mapping[str, Any]]]:
     """Repeat labelled scenarios with `seeds` consecutive seeds from the scenario's own seed on.
 
-    Raises `ScenarioError` for less than one seed.
+    Raises `ScenarioError` for less than one seed, and for a seed that is not a whole number.
     """
     check_whole("seeds", seeds)
     if seeds < 1:
         raise ScenarioError(f"seeds: must be at least 1, not {seeds}")
-    return [
-        (labels | {"seed": seed}, {**scenario, "seed": seed})
-        for labels, scenario in ((labels, as_scenario(given)) for labels, given in runs)
-        for seed in range(int(scenario.get("seed", 1)), int(scenario.get("seed", 1)) + seeds)
-    ]
+    repeated: list[tuple[Labels, Mapping[str, Any]]] = []
+    for labels, given in runs:
+        scenario = as_scenario(given)
+        first = scenario.get("seed", 1)
+        check_whole("seed", first)
+        for seed in range(int(first), int(first) + seeds):
+            repeated.append((labels | {"seed": seed}, {**scenario, "seed": seed}))
+    return repeated
 
 
 def simulate_guarded(
@@ -467,9 +471,10 @@ def _collect(
                 del done
                 update()
     except BaseException:
-        finished = {future for future in pending if future.done() and not future.cancelled()}
+        # Also those that were done together with the one that failed.
+        finished = {future for future in futures if future.done() and not future.cancelled()}
         stop("")
-        for future in pending:
+        for future in futures:
             future.cancel()
         for future in finished:
             if future.exception() is None:
