@@ -352,6 +352,18 @@ def test_parameters_of_classes_are_varied_and_listed(
     assert "a whole number" in shown
 
 
+def test_a_parameter_may_look_like_a_file(write: Callable[[str], str]) -> None:
+    own = write("label: object = None\ndef allowance(self): return float(self.label['text'])")
+    of = {
+        text: ONE | {"transport": {"kind": own, "label": {"name": "x", "text": text}}}
+        for text in ("3000", "30000")
+    }
+    slow, fast = (sojourn.run(scenario).flows["fct_s"][0] for scenario in of.values())
+    assert slow > fast
+    shown = sojourn.check(of["3000"])["transport"]["parameters"]
+    assert shown["label"] == {"name": "x", "text": "3000"}
+
+
 def test_a_scenario_overrides_the_options_of_a_class(
     write: Callable[[str], str],
 ) -> None:

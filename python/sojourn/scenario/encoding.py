@@ -100,14 +100,20 @@ def with_texts(scenario: Mapping[str, Any], texts: Sequence[str]) -> Scenario:
     return replaced
 
 
+OF_CONTROLLER = "parameters"
+"""Field with the parameters of a controller in Python, whose values are its own."""
+
+
 def _with_texts(value: Any, replace: Callable[[Any], Any]) -> Any:
     """Return a value in which `replace` has replaced the texts of files."""
     if isinstance(value, Mapping):
-        is_file = value.keys() == {"name", "text"}
-        return {
-            key: replace(inner) if is_file and key == "text" else _with_texts(inner, replace)
-            for key, inner in value.items()
-        }
+        is_file, replaced = value.keys() == {"name", "text"}, {}
+        for key, inner in value.items():
+            if is_file and key == "text":
+                replaced[key] = replace(inner)
+            else:
+                replaced[key] = inner if key == OF_CONTROLLER else _with_texts(inner, replace)
+        return replaced
     if isinstance(value, list | tuple):
         return [_with_texts(inner, replace) for inner in value]
     return value
