@@ -81,3 +81,8 @@ def test_the_option_alone_prints_and_writes_unloaded_fcts(
     assert "50.4 ms" in printed
     assert "2.98" in printed
     assert pl.read_csv(out / "unloaded.csv")["flows"].to_list() == [50]
+
+
+def test_without_finished_flows_there_is_nothing_to_compare() -> None:
+    with pytest.raises(sojourn.ScenarioError, match=r"^no flow has finished"):
+        of({**BASE, "time_limit": "1 ms"}, {"transport": ["tcp"]})

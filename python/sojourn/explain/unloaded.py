@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
 from sojourn.base import files
 from sojourn.base.units import format_count, format_size, format_time
@@ -41,7 +42,7 @@ def unloaded(
     row has the labels, `size`, `class`, `flows` (number of finished flows), `middle_bytes` (median
     size), `ideal_s` and `unloaded_s` (of that size), the mean `slowdown` of all flows, the mean
     `unloaded_over_ideal` of the flows that ran alone, and the ratio of both, `fct_over_unloaded`.
-    The options are those of `run_many`.
+    The options are those of `run_many`. Raises `ScenarioError` if no flow has finished.
     """
     runs = list(runs)
     buckets = metrics.sizes_and_classes(run.result for run in runs)
@@ -62,6 +63,8 @@ def unloaded(
             rows.append({**labels, **bucket.where, "flows": count, "slowdown": mean})
             for rank in _ranks(count):
                 scenarios.append(_alone(scenario, flows.row(rank, named=True)))
+    if not rows:
+        raise ScenarioError("no flow has finished, so that no size can be simulated alone")
     alone = iter(run_many(scenarios, **options))
     columns = [_of_alone([next(alone) for _ in _ranks(row["flows"])]) for row in rows]
     table = pl.DataFrame(
