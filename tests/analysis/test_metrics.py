@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import sojourn
 from conftest import SCENARIO, make_result
 from sojourn import Run, metrics
+from sojourn.analysis.metrics.tables import log_bin
 from sojourn.runs.results import Result
 
 TIMES = st.floats(1e-6, 10.0)
@@ -487,3 +488,9 @@ def test_a_percentile_of_few_flows_per_seed_has_no_interval() -> None:
     assert metrics.least_for_interval("p99") == 1000
     assert bounds(999) == {"flows": True, "FCT p50": True, "FCT p99": False, "FCT mean": True}
     assert all(bounds(1000).values())
+
+
+def test_values_on_edges_of_logarithmic_bins_belong_to_the_bin_above() -> None:
+    sizes = pl.DataFrame({"size": [10**power for power in range(1, 10)]})
+    assert sizes.select(log_bin("size", 10, 3))["size"].to_list() == list(range(3, 30, 3))
+    assert (sizes - 1).select(log_bin("size", 10, 3))["size"].to_list()[2:] == list(range(8, 29, 3))

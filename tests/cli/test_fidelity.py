@@ -79,6 +79,19 @@ def test_options_apply_to_schemes_with_a_fidelity_of_their_own(
     assert cli.invoke(["compare", *paths, *varied]) == 0
 
 
+def test_flows_of_different_fidelities_and_of_large_seeds_are_in_one_table(
+    directory: Path,
+) -> None:
+    (directory / "large.toml").write_text(f"seed = {2**31 - 1}\n{SCENARIO}", encoding="utf-8")
+    varied = ["--vary", "fidelity=packets,sample", "--seeds", "2"]
+    assert cli.invoke(["compare", "large.toml", *varied, "--flows", "--out", "out"]) == 0
+    flows = pl.read_parquet(directory / "out/flows.parquet")
+    assert flows["seed"].unique().sort().to_list() == [2**31 - 1, 2**31]
+    of_packets = flows["fidelity"] == "packets"
+    assert flows.filter(of_packets)["sample"].count() == 0
+    assert flows.filter(~of_packets)["sample"].null_count() == 0
+
+
 def test_a_chosen_fidelity_is_printed_and_stored(
     path: str, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

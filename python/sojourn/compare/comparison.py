@@ -56,11 +56,12 @@ def run_all(
 
     Raises `ScenarioError` for more than `MAX_RUNS` runs.
     """
-    # A variation with the name of another column, such as `size`, is named by its full path.
+    # A variation with the name of another column, such as `size`, is named by its full path. Tables
+    # of sizes count `flows`.
     schemes = schemes_of(base)
     for name, values in variations.items():
         check_listed(name, values)
-    other_columns = {*COLUMNS, *paired.COLUMNS, *FLOW_COLUMNS}
+    other_columns = {*COLUMNS, *paired.COLUMNS, *FLOW_COLUMNS, "flows"}
     variations = {
         find(schemes[0][1], name) if name in other_columns else name: values
         for name, values in variations.items()

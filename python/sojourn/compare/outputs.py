@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from sojourn.analysis.metrics.tables import label_columns
 from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.runs.results import FLOWS, SUMS, Run
@@ -60,10 +61,8 @@ def write_flows(runs: Sequence[Run], out: Path) -> list[str]:
     """Write the flow records of all runs, after columns of their labels; return the file's name."""
     with files.writing(out / FLOWS):
         frames = [
-            run.result.scan_flows().select(
-                *(pl.lit(value).alias(name) for name, value in run.labels.items()), pl.all()
-            )
-            for run in runs
+            run.result.scan_flows().select(*label_columns(run.labels), pl.all()) for run in runs
         ]
-        pl.concat(frames).sink_parquet(out / FLOWS)
+        # Answers by samples have a column more.
+        pl.concat(frames, how="diagonal_relaxed").sink_parquet(out / FLOWS)
     return [FLOWS]

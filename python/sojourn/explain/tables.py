@@ -11,6 +11,7 @@ import polars as pl
 
 from sojourn.analysis import breakdown, jobs, metrics
 from sojourn.analysis.breakdown import LABELS, NEAR_IDEAL, PARTS, TOTAL
+from sojourn.analysis.metrics.tables import log_bin
 from sojourn.base import files, units
 from sojourn.base.units import format_size, format_time
 from sojourn.explain.waterfall import REASONS, TITLE_CHARACTERS
@@ -357,9 +358,8 @@ def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
 
 def _stack(axes: Any, flows: pl.DataFrame) -> None:
     """Draw stacked bars by size."""
-    size_bin = (pl.col("size_bytes").log10() * BINS_PER_DECADE).floor()
     shares = [(pl.col(name) / pl.col("ideal_fct_s")).mean().alias(name) for name in PARTS]
-    bins = flows.group_by(bin=size_bin).agg(*shares).sort("bin")
+    bins = flows.group_by(bin=log_bin("size_bytes", 10, BINS_PER_DECADE)).agg(*shares).sort("bin")
     edges = 10 ** (bins["bin"].to_numpy() / BINS_PER_DECADE)
     widths = edges * (10 ** (1 / BINS_PER_DECADE) - 1)
     stack(axes, edges, bins, widths, align="edge")

@@ -95,13 +95,19 @@ def size_curve(
     )
 
 
+def log_bin(column: str, base: int, bins: int) -> pl.Expr:
+    """Return the number of the bin of a value, of `bins` in each power of a base.
+
+    A value on an edge, such as 2 packets, belongs to the bin above despite rounding errors.
+    """
+    return (pl.col(column).log(base) * bins + 1e-9).floor().cast(pl.Int32)
+
+
 def _size_sums(flows: pl.DataFrame, payload: int, bins_per_octave: int) -> pl.DataFrame:
     """Return one row per bin with sums, which can be added to those of other runs."""
-    # A size on an edge, such as 2 packets, belongs to the bin above despite rounding errors.
-    octaves = (pl.col("packets").log(2) * bins_per_octave + 1e-9).floor().cast(pl.Int32)
     return (
         flows.with_columns(packets=pl.col("size_bytes") / payload)
-        .group_by(bin=octaves)
+        .group_by(bin=log_bin("packets", 2, bins_per_octave))
         .agg(
             size_lo=pl.col("packets").min(),
             size_hi=pl.col("packets").max(),
@@ -265,9 +271,13 @@ def pooled(
 
 def labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
     """Return the table with the labels as its first columns."""
+    return table.select(*label_columns(labels), pl.all())
+
+
+def label_columns(labels: Mapping[str, Any]) -> list[pl.Expr]:
+    """Return the labels as columns of one value each."""
     # With a Series, unlike `pl.lit`, integers have 64 bits, as in the other tables.
-    constants = [pl.lit(pl.Series([value])).first().alias(name) for name, value in labels.items()]
-    return table.select(*constants, pl.all())
+    return [pl.lit(pl.Series([value])).first().alias(name) for name, value in labels.items()]
 
 
 def throughput_bps(result: Result) -> pl.DataFrame:
