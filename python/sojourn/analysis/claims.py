@@ -190,8 +190,8 @@ def every(verdicts: Iterable[Verdict]) -> Verdict:
 def with_intervals(overall: Verdict, sections: Iterable[Verdict]) -> Verdict:
     """Return the verdict on all runs with intervals from the verdicts on sections of the runs.
 
-    A comparison becomes a finding that is not judged if there are no sections, or if the sections
-    compare other numbers.
+    Parts are paired by their order. A comparison becomes a finding that is not judged if there are
+    no sections with as many parts.
     """
     alike = [section.parts for section in sections if len(section.parts) == len(overall.parts)]
     return Verdict(
