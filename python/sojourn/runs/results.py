@@ -485,7 +485,7 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame([series(name) for name in COLUMNS if name in flows])
 
 
-def _read_table(file: Path, digest: str) -> pl.DataFrame:  # noqa: ARG001 - a key of the cache
+def _read_table(file: Path, digest: str) -> pl.DataFrame:
     """Return a table; the digest is that of its content, which another run may replace."""
     with file.open("rb") as stream:
         return pl.read_parquet(stream)

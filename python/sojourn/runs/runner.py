@@ -49,8 +49,9 @@ def key(scenario: ScenarioLike, memory_limit: int | None = None) -> str:
     """Return a hash of everything that the result of a scenario depends on.
 
     It is the name of the cache entry of a scenario without `fidelity`; answers of others are stored
-    as the runs of which they consist. Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory_limit`
-    bytes (default: the share of the free memory in `base.memory`).
+    as the runs of which they consist. Raises `ScenarioError` for an invalid scenario, and for one
+    that needs more than `memory_limit` bytes (default: the share of the free memory in
+    `base.memory`).
     """
     return result_cache.entry_name(check(scenario, memory_limit))
 
