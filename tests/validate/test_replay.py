@@ -1,6 +1,7 @@
 """Tests of replays of runs of other simulators."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,25 @@ def test_a_difference_within_the_noise_of_repeats_is_held(
     assert outcome.completion.held is held
     assert ("by chance" in outcome.completion.sentence) is held
     assert (outcome.bins["error"] == outcome.bins["mean_noise"]).all()
+
+
+def test_a_noisy_bin_hides_no_other(make_folder: MakeFolder) -> None:
+    outcome = outcomes(make_folder(1.0))["dctcp"]
+    differences = pl.Series("difference", [0.2, 0.15, 0.0])
+    bins = outcome.bins.with_columns(differences, mean_noise=pl.Series([0.3, 0.01, 0.0]))
+    verdict = replace(outcome, bins=bins).completion
+    assert verdict.held is False
+    assert "+15.0" in verdict.sentence
+
+
+def test_bins_that_lack_flows_of_the_reference_are_not_held(make_folder: MakeFolder) -> None:
+    outcome = outcomes(make_folder(1.0))["dctcp"]
+    lost = pl.when(low=10).then(pl.col("flows")).otherwise("unfinished")
+    gone = pl.when(pl.col("low") != 10).then("difference")
+    bins = outcome.bins.with_columns(unfinished=lost, difference=gone)
+    verdict = replace(outcome, bins=bins).completion
+    assert verdict.held is False
+    assert verdict.sentence == "78 of 78 flows, reference 0 of 78 flows"
 
 
 def test_bins_with_few_flows_are_not_judged(make_folder: MakeFolder) -> None:

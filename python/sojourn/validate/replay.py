@@ -22,6 +22,10 @@ MAX_UTILISATION_DIFFERENCE = 0.02
 """Allowed difference of utilisations."""
 
 
+MOST_UNFINISHED = 0.01
+"""Largest difference of the shares of unfinished flows with which statistics of a bin compare."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Results of a replay compared with the reference."""
@@ -64,15 +68,37 @@ class Outcome:
         if within is None or not rows:
             return unjudged
         if not isinstance(within, dict):
-            worst = max(rows, key=lambda row: abs(row["difference"]))
-            return [("FCT", self._completion_verdict("mean", worst, within))]
+            allowed = [max(within, row.get("mean_noise") or 0.0) for row in rows]
+            excess = [
+                abs(row["difference"]) - most for row, most in zip(rows, allowed, strict=True)
+            ]
+            worst = rows[excess.index(max(excess))]
+            return [("FCT", self._completion_verdict("mean", worst, within)), *self._unfinished]
         judged = [
             (f"{statistic}, {self.bin_name(row)}", self._completion_verdict(statistic, row, limit))
             for statistic, limits in within.items()
             for row in rows
             if (limit := limits.get(self.bin_name(row))) is not None
         ]
-        return judged or unjudged
+        return [*judged, *self._unfinished] or unjudged
+
+    @property
+    def _unfinished(self) -> list[tuple[str, Verdict]]:
+        """Verdicts on bins whose means and percentiles lack flows that the reference has."""
+        share, other = (pl.col(f"unfinished{of}") / pl.col(f"flows{of}") for of in ("", "_other"))
+        unlike = self.bins.filter(
+            pl.col("flows_other") >= self.replay.settings.least_flows,
+            (share - other).abs() > MOST_UNFINISHED,
+        )
+        return [
+            (
+                f"unfinished, {self.bin_name(row)}",
+                finding(
+                    False, f"{_unfinished_text(row)}, reference {_unfinished_text(row, '_other')}"
+                ),
+            )
+            for row in unlike.to_dicts()
+        ]
 
     @property
     def completion(self) -> Verdict:
@@ -167,6 +193,10 @@ def _queue_verdict(row: Mapping[str, Any], within: float) -> Verdict:
         f" {_allowed(within, row['noise'])}"
     )
     return finding(bool(abs(difference) <= max(within, row["noise"])), sentence)
+
+
+def _unfinished_text(row: Mapping[str, Any], of: str = "") -> str:
+    return f"{row[f'unfinished{of}']:g} of {row[f'flows{of}']:g} flows"
 
 
 def _allowed(within: float, by_chance: float) -> str:

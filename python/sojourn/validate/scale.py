@@ -373,9 +373,12 @@ def current(truths: pl.DataFrame, case: Case) -> pl.DataFrame:
     return of_case if of_case["seed"].n_unique() == SEEDS else of_case.clear()
 
 
-def make_truths(chosen: Sequence[Case], **options: Any) -> Path:
-    """Run the whole networks of cases without a current truth, one after another; store them."""
-    truths, file = read_truths(), folder() / "truth.csv"
+def make_truths(chosen: Sequence[Case], **options: Any) -> Path | None:
+    """Run the whole networks of cases without a current truth, one after another; store them.
+
+    Return the file, or `None` if all were current.
+    """
+    truths, file, written = read_truths(), folder() / "truth.csv", None
     for case in chosen:
         if current(truths, case).is_empty():
             seeds = [{**case.scenario, "seed": seed} for seed in range(1, SEEDS + 1)]
@@ -383,7 +386,8 @@ def make_truths(chosen: Sequence[Case], **options: Any) -> Path:
             others = truths.filter(pl.col("case") != case.name)
             truths = pl.concat([others, pl.DataFrame(truth_of(case, results))], how="diagonal")
             files.write_text(file, truths.write_csv(float_precision=4))
-    return file
+            written = file
+    return written
 
 
 def validate(chosen: Sequence[Case], **options: Any) -> list[Row]:
