@@ -47,8 +47,19 @@ def test_the_example_notebook_runs_and_returns_tables_and_pictures(
     assert "Gentle&#x27;s flows up to 100 KB" in own_controller._repr_html_()
 
 
-@pytest.mark.parametrize("changes", [{}, {"samples": {"interval": "1 us"}}, {"model": "srpt"}])
-def test_every_result_has_html_for_notebooks(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "pictures"),
+    [
+        ({}, 1),
+        ({"samples": {"interval": "1 us"}}, 1),
+        ({"model": "srpt"}, 1),
+        ({"workload": "long_lived", "time_limit": "1 ms"}, 0),
+        ({"workload": "long_lived", "time_limit": "1 ms", "samples": {"interval": "9 us"}}, 1),
+        ({"time_limit": "1 us"}, 0),
+        ({"warm_up": "1 ms", "time_limit": "20 ms"}, 0),
+    ],
+)
+def test_every_result_has_html_for_notebooks(changes: dict[str, Any], pictures: int) -> None:
     base = {
         "topology": "link",
         "transport": "tcp",
@@ -58,6 +69,6 @@ def test_every_result_has_html_for_notebooks(changes: dict[str, Any]) -> None:
     page = run._repr_html_()
     assert page is not None
     assert page.startswith("<b>seed = &lt;1&gt;</b>")
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == pictures
     # Without the name of a font, columns do not line up in exported pages.
     assert '<pre style="font-family:monospace' in page

@@ -43,26 +43,33 @@ def as_html(tables: Sequence[RenderableType]) -> str:
 
 
 def as_svg(draw: Callable[[Path], object]) -> str:
-    """Return the SVG text of a picture; `draw` writes it to a path without suffix."""
+    """Return the SVG text of a picture; `draw` writes it to a path without suffix, if at all."""
     with tempfile.TemporaryDirectory() as folder:
         draw(Path(folder) / "picture")
-        svg = (Path(folder) / "picture.svg").read_text(encoding="utf-8")
-    return svg[svg.index("<svg") :]
+        file = Path(folder) / "picture.svg"
+        svg = file.read_text(encoding="utf-8") if file.exists() else ""
+    return svg[svg.find("<svg") :] if svg else ""
 
 
 def _draw(result: Result, stem: Path) -> None:
-    """Draw slowdowns by size and, if there are samples, those of the first kind over time."""
+    """Draw slowdowns by size, if flows finished, and samples of the first kind, if any."""
     runs = [Run({"scheme": "all"}, result)]
     sizes = [
         metrics.cdf(runs, "slowdown", bucket).with_columns(scheme=pl.lit(bucket.name))
         for bucket in metrics.BUCKETS
-        if not metrics.judged(result, bucket).is_empty()
     ]
+    sizes = [part for part in sizes if not part.is_empty()]
     samples = result.samples
-    with plot.canvas(1, 1 if samples.is_empty() else 2) as (picture, panels):
-        first = panels if samples.is_empty() else panels[0]
-        names = [part["scheme"][0] for part in sizes]
-        plot.cdf(first, pl.concat(sizes), unit="", label="slowdown", drawn_as=distinct(names))
+    count = bool(sizes) + (not samples.is_empty())
+    if not count:
+        return
+    with plot.canvas(1, count) as (picture, panels):
+        places = [panels] if count == 1 else list(panels)
+        if sizes:
+            names = [part["scheme"][0] for part in sizes]
+            plot.cdf(
+                places[0], pl.concat(sizes), unit="", label="slowdown", drawn_as=distinct(names)
+            )
         if not samples.is_empty():
             probes = samples["probe"].unique(maintain_order=True).to_list()
             # The number of active flows is always sampled, and drawn only without other samples.
@@ -71,5 +78,5 @@ def _draw(result: Result, stem: Path) -> None:
             names = [probe for probe in probes if probe.partition(" ")[0] == kind][:MAX_PROBES]
             selected = samples.filter(pl.col("probe").is_in(names))
             options: Any = {"by": "probe", "unit": "", "label": kind.replace("_", " ")}
-            plot.series(panels[1], selected, drawn_as=distinct(names), **options)
+            plot.series(places[-1], selected, drawn_as=distinct(names), **options)
         plot.save(picture, stem)
