@@ -45,6 +45,8 @@ def test_figures_are_discovered_in_folders() -> None:
     assert figures["t1"].path == EXPERIMENTS / "tiny" / "t1.py"
     assert discovery.choose(figures, ["tiny"]) == discovery.choose(figures, ["all"])
     assert discovery.choose(figures, ["T1"]) == [figures["t1"]]
+    capital = {"T1": replace(figures["t1"], id="T1")}
+    assert discovery.choose(capital, ["t1"]) == discovery.choose(capital, ["T1"]) != []
     with pytest.raises(ScenarioError, match=r"tniy: unknown figure; did you mean `tiny`"):
         discovery.choose(figures, ["t1", "tniy"])
 
@@ -324,6 +326,17 @@ def test_unreadable_published_points_give_a_one_line_error(tmp_path: Path) -> No
         with pytest.raises(ScenarioError, match=r"t1\.csv: cannot be read: .+") as caught:
             figure.published()
         assert "\n" not in str(caught.value)
+
+
+def test_whole_numbers_of_published_points_match_fractions_of_the_table(tmp_path: Path) -> None:
+    figure = replace(discovery.discover(EXPERIMENTS)["t1"], path=tmp_path / "t1.py")
+    table = pl.DataFrame({"scheme": ["a", "a"], "load": [1.0, 2.0], "value": [3.0, 4.0]})
+    (tmp_path / "t1.csv").write_text("scheme,load,value\na,1,2.0\na,2,1.0\n", encoding="utf-8")
+    pairs = figure.compare_published(table)
+    assert [(pair.published, pair.ours) for pair in pairs] == [(2.0, 3.0), (1.0, 4.0)]
+    (tmp_path / "t1.csv").write_text("scheme,load,value\na,low,2.0\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"^t1\.csv: labels unlike those of the table"):
+        figure.compare_published(table)
 
 
 def test_the_list_of_figures_contains_a_shared_deviation_once() -> None:

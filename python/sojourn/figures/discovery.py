@@ -50,7 +50,11 @@ def choose(figures: Mapping[str, Figure], names: Iterable[str]) -> list[Figure]:
     chosen: dict[str, Figure] = {}
     for name in names:
         same = name.casefold()
-        matches = [item for item in figures.values() if same in (item.id, item.paper.key, "all")]
+        matches = [
+            item
+            for item in figures.values()
+            if same in (item.id.casefold(), item.paper.key.casefold(), "all")
+        ]
         if not matches:
             papers = {figure.paper.key for figure in figures.values()}
             hint = did_you_mean(name, [*figures, *papers, "all"])

@@ -165,12 +165,22 @@ class Figure:
             raise FileError(f"{file}: cannot be read: {error}".partition("\n")[0]) from None
 
     def compare_published(self, table: pl.DataFrame) -> list["PublishedPair"]:
-        """Return the published numbers with the numbers of the same labels in the table."""
+        """Return the published numbers with the numbers of the same labels in the table.
+
+        Raises `FileError` for labels that the table cannot have.
+        """
         published = self.published()
         if published is None or not {"value"} <= set(published.columns) <= set(table.columns):
             return []
         labels = [name for name in published.columns if name != "value"]
         ours = table.select(*labels, ours="value").drop_nulls().unique(labels, keep="none")
+        # A column of whole numbers in the file may be one of fractions in the table.
+        as_ours = [pl.col(name).cast(ours.schema[name]) for name in labels]
+        try:
+            published = published.with_columns(as_ours)
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).partition("\n")[0]
+            raise FileError(f"{self.id}.csv: labels unlike those of the table: {reason}") from None
         both = published.join(ours, on=labels, how="inner", maintain_order="left")
         return [
             PublishedPair({name: row[name] for name in labels}, row["value"], row["ours"])
