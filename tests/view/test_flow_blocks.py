@@ -59,6 +59,11 @@ def test_a_sample_keeps_the_slowest_and_counts_every_flow(result: Result) -> Non
     assert rows["slowdown"].max() in sample["slowdown"]
     assert flow_blocks.sample(rows, 300)[1] == 1
     assert flow_blocks.sample(rows, None)[0].height == rows.height
+    for most in (1, 2, 5, 20):
+        sample, weight = flow_blocks.sample(rows, most)
+        assert sample.height == most
+        slow = sample.filter("is_slow").height
+        assert slow + weight * (most - slow) == pytest.approx(rows.height)
 
 
 def test_the_density_counts_every_flow_in_its_cell(result: Result) -> None:

@@ -9,6 +9,7 @@ import polars as pl
 
 from sojourn.analysis import breakdown, metrics
 from sojourn.analysis.breakdown import LABELS, NEAR_IDEAL, PARTS
+from sojourn.analysis.metrics.tables import log_bin
 from sojourn.runs.results import Result
 from sojourn.show.parts import COLOURS
 from sojourn.web import columns
@@ -95,13 +96,13 @@ def sample(flows: pl.DataFrame, most: int | None) -> tuple[pl.DataFrame, float]:
     """
     if most is None or flows.height <= most:
         return flows.with_columns(is_slow=pl.lit(value=False)), 1.0
-    size_bin = (pl.col("size_bytes").log10() * BINS_PER_DECADE).floor()
+    size_bin = log_bin("size_bytes", 10, BINS_PER_DECADE)
     rank = pl.col("slowdown").rank("ordinal", descending=True).over(size_bin)
-    bins = flows.select(size_bin.n_unique()).item()
-    slow = rank <= max(int(SLOWEST_SHARE * most / bins), 1)
+    # The slowest of each bin come before the second slowest; ties in the order of flows.
+    slow = (rank.rank("ordinal") <= int(SLOWEST_SHARE * most)).fill_null(value=False)
     flows = flows.with_columns(is_slow=slow)
     others = np.flatnonzero(~flows["is_slow"].to_numpy())
-    count = max(most - int(flows["is_slow"].sum()), 1)
+    count = most - int(flows["is_slow"].sum())
     chosen = np.zeros(flows.height, dtype=bool)
     # The sample of a run is always the same.
     chosen[np.random.default_rng(0).choice(others, count, replace=False)] = True
@@ -186,8 +187,7 @@ def medians(flows: pl.DataFrame, values: pl.Series) -> dict[str, list[float]]:
     `size` and `value` are those of the bins with enough flows.
     """
     finished = flows.with_columns(value=values).filter(outcome="finished")
-    width = 1 / MEDIAN_BINS_PER_DECADE
-    size_bin = (pl.col("size_bytes").log10() / width).floor()
+    size_bin = log_bin("size_bytes", 10, MEDIAN_BINS_PER_DECADE)
     line = (
         finished.group_by(bin=size_bin)
         .agg(
