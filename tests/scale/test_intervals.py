@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 from scipy import signal
@@ -128,7 +129,7 @@ def test_an_interval_covers_the_p99(samples: int) -> None:
     truth, trials, covered = math.log(100), 200, 0
     random = np.random.default_rng(2)
     for _ in range(trials):
-        _, low, high = p99_interval(list(random.exponential(size=(samples, 6000 // samples))), 0)
+        _, low, high = interval(list(random.exponential(size=(samples, 6000 // samples))))
         covered += low <= truth <= high
     assert 0.9 <= covered / trials < 1
 
@@ -144,31 +145,43 @@ def test_an_interval_covers_the_p99_of_few_samples_with_correlated_values() -> N
 
     truth, trials, covered = nearest_rank(np.concatenate(draw(1000)), 0.99), 200, 0
     for _ in range(trials):
-        _, low, high = p99_interval(draw(2), 0)
+        _, low, high = interval(draw(2))
         covered += low <= truth <= high
     # As for independent values, the intervals would cover 89 %.
     assert covered / trials > 0.91
+
+
+def interval(samples: list[Floats], unfinished: npt.ArrayLike = ()) -> tuple[float, float, float]:
+    """Return the interval of samples; `unfinished` flows have these places in the first one."""
+    are_finished = [np.ones(len(sample), dtype=bool) for sample in samples]
+    are_finished[0][np.asarray(unfinished, dtype=int)] = False
+    return p99_interval(samples, are_finished)
 
 
 def test_no_interval_begins_below_all_values() -> None:
     # Neighbouring batches are alike: large slowdowns are in the first half only.
     values = np.ones(2000)
     values[:1000:25] = 50.0
-    p99, low, high = p99_interval([values], unfinished=0)
+    p99, low, high = interval([values])
     assert (p99, low) == (50.0, 1.0)
     assert high > 60.0
 
 
 def test_an_interval_takes_flows_that_have_finished() -> None:
     values = np.random.default_rng(1).exponential(size=2000)
-    p99, low, high = p99_interval([values], unfinished=20)
+    largest = np.argsort(values)[::-1]
+    p99, low, high = interval([values], largest[:20])
     assert low < p99 < high
-    for given, unfinished in (([values], 21), ([values[:999]], 0)):
-        p99, low, high = p99_interval(given, unfinished)
+    for given, unfinished in (([values], largest[:21]), ([values[:999]], [])):
+        p99, low, high = interval(given, unfinished)
         assert math.isfinite(p99)
         assert math.isnan(low)
         assert math.isnan(high)
-    assert math.isnan(p99_interval([values[:99]], 0)[0])
+    # Those that started last have waited for a short time only, and may be the slowest.
+    known, (p99, low, high) = interval([values]), interval([values], largest[-10:])
+    assert (p99, low) == known[:2]
+    assert high > known[2] + 0.3
+    assert math.isnan(interval([values[:99]])[0])
 
 
 def test_errors_of_unfinished_flows_are_those_of_finished_ones() -> None:

@@ -140,11 +140,13 @@ def p99s_within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
         samples = [flows]
         if SAMPLE in flows.columns and not flows.is_empty():
             samples = by_sample(flows).partition_by(SAMPLE, maintain_order=True)
-        unfinished = int((~flows["is_finished"]).sum())
-        values = [sample["value"].to_numpy() for sample in samples]
-        value, low, high = p99_interval(values, unfinished)
+        values, are_finished = (
+            [sample[name].to_numpy() for sample in samples] for name in ("value", "is_finished")
+        )
+        value, low, high = p99_interval(values, are_finished)
         bounds = {"value": value, "low": low, "high": high}
-        rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": unfinished > 0})
+        at_least = not flows["is_finished"].all()
+        rows.append({"metric": metric, **bounds, "seeds": 1, "at_least": at_least})
     return pl.DataFrame(rows)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sojourn.base.statistics import BATCHES, half_width, inflation, nearest_rank, rank_of
+from sojourn.base.statistics import BATCHES, half_width, inflation, nearest_rank
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +30,9 @@ LEAST_IN_BATCH = 100
 Slowdowns = tuple[Floats, Floats]
 """Sizes and slowdowns of flows; the slowdown of a flow that did not finish is infinite."""
 
-Bounded = tuple[Floats, Floats, npt.NDArray[np.bool_]]
+Flags = npt.NDArray[np.bool_]
+
+Bounded = tuple[Floats, Floats, Flags]
 """Sizes of flows, values or their lower bounds, and true for flows that finished."""
 
 
@@ -88,21 +90,24 @@ def _p99_half_width(samples: Sequence[Floats], p99: float) -> float:
     return half_width(parts, p99, factor=factor) / p99
 
 
-def p99_interval(samples: Sequence[Floats], unfinished: int) -> tuple[float, float, float]:
+def p99_interval(
+    samples: Sequence[Floats], are_finished: Sequence[Flags]
+) -> tuple[float, float, float]:
     """Return the p99 of all samples together, and its 95 % interval by batches.
 
-    The values of `unfinished` flows are lower bounds. The p99 is NaN with fewer than
+    The values of flows that did not finish are lower bounds. The p99 is NaN with fewer than
     `LEAST_IN_BATCH` flows. The bounds of the interval are NaN with fewer than `BATCHES` times as
-    many, and if more than 1 % of the flows are unfinished, since the p99 is then that of one.
+    many, and if more than 1 % of the flows are unfinished, since the p99 may then be that of one.
+    The upper bound is for unfinished flows that take longer than all others.
     """
     values = np.concatenate(samples)
     if len(values) < LEAST_IN_BATCH:
         return math.nan, math.nan, math.nan
     p99 = _p99(values)
-    is_known = rank_of(0.99, len(values)) <= len(values) - unfinished
-    reach = p99 * _p99_half_width(samples, p99) if is_known else math.nan
+    largest = _p99(np.where(np.concatenate(are_finished), values, math.inf))
+    reach = p99 * _p99_half_width(samples, p99) if math.isfinite(largest) else math.nan
     # No percentile is below all values: a slowdown is 1 at least.
-    return p99, float(np.maximum(p99 - reach, values.min())), p99 + reach
+    return p99, float(np.maximum(p99 - reach, values.min())), largest + reach
 
 
 def p99_rows(samples: Sequence[Bounded]) -> list[dict[str, Any]]:
@@ -116,8 +121,9 @@ def p99_rows(samples: Sequence[Bounded]) -> list[dict[str, Any]]:
         chosen = [(sizes > above) & (sizes <= up_to) for sizes, _, _ in samples]
         pairs = list(zip(samples, chosen, strict=True))
         groups = [values[of_size] for (_, values, _), of_size in pairs]
-        unfinished = sum(int((of_size & ~is_done).sum()) for (_, _, is_done), of_size in pairs)
-        interval = zip(("p99", "low", "high"), p99_interval(groups, unfinished), strict=True)
+        are_finished = [is_done[of_size] for (_, _, is_done), of_size in pairs]
+        unfinished = sum(int((~flags).sum()) for flags in are_finished)
+        interval = zip(("p99", "low", "high"), p99_interval(groups, are_finished), strict=True)
         rows.append(
             {
                 **{"above": above, "up_to": up_to},
