@@ -65,6 +65,8 @@ def figure(
     if scale not in SEEDS:
         hint = did_you_mean(scale, SEEDS)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SEEDS)}{hint}")
+    if plan and (record or show_tables or out is not None):
+        raise ScenarioError("--plan: cannot be combined with --record, --tables or --out")
     chosen = discovery.choose(discovery.discover(), names)
     if record:
         _check_record(chosen)

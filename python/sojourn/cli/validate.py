@@ -105,7 +105,10 @@ def _scale(
 
     chosen = scale.choose(only)
     if truth:
-        print(f"written to {scale.make_truths(chosen, **options)}")
+        if record or out is not None:
+            raise ScenarioError("--truth: cannot be combined with --record or --out")
+        file = scale.make_truths(chosen, **options)
+        print(f"written to {file}" if file else "all truths are current")
         return
     out = output_directory(out, "validate", SCALE)
     rows = scale.validate(chosen, **options)
