@@ -34,6 +34,17 @@ fn drops(results: &Results) -> [u64; 2] {
 }
 
 #[test]
+fn credits_that_a_fifo_queue_drops_are_no_dropped_packets() {
+    // Credits for 32 flows meet at one port, in front of data of the other direction.
+    let rows: Vec<_> =
+        (0..32).flat_map(|host| [(0.0, host, 32, 300_000), (0.0, 32, host, 300_000)]).collect();
+    let queue = json!({ "kind": "drop_tail", "capacity": "4 packets" });
+    let results =
+        run(&with(&star(json!({}), &rows), json!({ "queue": queue, "host_queue": queue })));
+    assert!(count(&results, "credit_drops") > 0);
+}
+
+#[test]
 fn a_flow_alone_takes_the_time_of_a_request_a_credit_and_its_packets() {
     let constant = json!({ "initial_rate": 1.0, "feedback": false, "jitter": 0.0 });
     for packets in [40, 1000] {

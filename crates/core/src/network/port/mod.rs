@@ -284,7 +284,7 @@ impl Port {
         {
             let (random, marks) = (&mut self.random, &mut self.counters.marked);
             if !gate.admit(packet, data, &mut rejects.context(now, random, marks)) {
-                self.counters.dropped += 1;
+                self.counters.drop(packet.kind);
                 return PortOutcome::Dropped;
             }
         }
