@@ -93,8 +93,8 @@ crate::parameters! {
         /// 5682 §3; Linux: true; own choice: false). Needs `undo`.
         pub frto: bool = false;
         /// If true, the window shrinks in proportion to the delivered data during recovery (PRR, RFC
-        /// 9937), or for an RTT after a mark (Linux), instead of at once. Not used by transports that
-        /// pace.
+        /// 9937), or for an RTT after a mark (Linux), instead of at once. For transports with the window of
+        /// TCP, and for controllers in Python that do not pace.
         pub proportional_reduction: bool = false;
         /// If true, a timeout during fast recovery does not reduce ssthresh again (Linux,
         /// `tcp_enter_loss`: true; ns-2, and RFC 5681 §4.3, which takes the loss of a retransmission for a
