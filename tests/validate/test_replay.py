@@ -166,6 +166,10 @@ def test_bins_that_lack_flows_of_the_reference_are_not_held(make_folder: MakeFol
     verdict = replace(outcome, bins=bins).completion
     assert verdict.held is False
     assert verdict.sentence == "78 of 78 flows, reference 0 of 78 flows"
+    nothing = outcome.bins.with_columns(
+        unfinished=pl.col("flows"), difference=pl.lit(None, pl.Float64)
+    )
+    assert replace(outcome, bins=nothing).completion.held is False
 
 
 def test_bins_with_few_flows_are_not_judged(make_folder: MakeFolder) -> None:

@@ -159,10 +159,10 @@ def trace(
         if out is not None and any(_is_same(out, file) for file in inputs):
             raise ScenarioError(f"--out {out}: is an input of the scenario; choose another file")
         chosen = overrides.choose_scheme(scenario, scheme)
-        flows = flow_table(encoding.trace(chosen))
         parts = parts_of(encoding.Prepared(chosen).complete()["workload"])
         if any(map(_has_endless_flows, parts)):
             raise ScenarioError("workload: a trace holds only flows that have a size and no `stop`")
+        flows = flow_table(encoding.trace(chosen))
     columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
     # Twelve decimals are picoseconds, the resolution of the core's clock.
     _write_or_print(flows.select(columns).write_csv(float_precision=12), out)

@@ -65,8 +65,10 @@ class Outcome:
         within = self.replay.settings.within
         rows = self.judged.to_dicts()
         unjudged = [("FCT", not_judged("no bin has enough flows"))]
-        if within is None or not rows:
+        if within is None:
             return unjudged
+        if not rows:
+            return self._unfinished or unjudged
         if not isinstance(within, dict):
             allowed = [max(within, row.get("mean_noise") or 0.0) for row in rows]
             excess = [

@@ -207,7 +207,8 @@ impl Simulation<'_> {
         let now = self.scheduler.now();
         let control = self.format.control(Kind::Credit, flow, now);
         let next_hop = receiver_end.reverse.start();
-        let missed_request = receiver_end.credit_scheduler.is_some_and(|it| it.missed_request);
+        let scheduler = receiver_end.credit_scheduler;
+        let missed_request = scheduler.is_some_and(|reference| reference.missed_request);
         let flags = Flags::NONE.with_if(Flags::AFTER_TIMEOUT, missed_request);
         let mut packet = Packet { sequence: segment, next_hop, flags, ..control }
             .with_header(Header::Credit { number, class });

@@ -10,8 +10,8 @@ crate::parameters! {
     /// Lower rate of a link, or of all links of a switch, during the whole run.
     ///
     /// Routes do not change, and loads refer to the rates in the topology. Of a link with a rate trace all
-    /// rates are lower. Queues whose capacities and
-    /// thresholds are times or bandwidth-delay products shrink with the rate.
+    /// rates are lower. Queues whose capacities and thresholds are times or bandwidth-delay products shrink
+    /// with the rate.
     pub struct DegradedLinks {
         /// Link, by name: `leaf0->spine1`. The other direction is a link of its own. If several links join
         /// the two nodes in this direction, each has the lower rate; `a->b (cable 2)` is one of them.
