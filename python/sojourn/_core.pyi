@@ -304,6 +304,10 @@ class Loss:
         """Payload that a timeout declares lost, in bytes; 0 for other signs (see `Ack.lost`)."""
 
     @property
+    def cumulative(self) -> int:
+        """First segment that is not acknowledged."""
+
+    @property
     def sign(self) -> Literal["gap", "timeout", "mark"]:
         """Congestion signal: ACKs of later data, a timeout, or an ECN mark."""
 

@@ -178,6 +178,8 @@ event_class! {
         /// Payload that a timeout newly declares lost, in bytes; 0 for other signals, whose losses
         /// `Ack.lost` reports.
         lost_bytes: u64 = |loss| loss.lost.0;
+        /// First segment that is not acknowledged.
+        cumulative: u32 = |loss| loss.cumulative;
         /// Signal that revealed the congestion: `gap` (loss detected from ACKs), `timeout` or `mark`.
         sign: &'static str = |loss| match loss.signal {
             CongestionSignal::DetectedLoss => "gap",

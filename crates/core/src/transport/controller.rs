@@ -451,6 +451,8 @@ pub struct Loss {
     pub lost: Bytes,
     /// Signal that revealed the congestion.
     pub signal: CongestionSignal,
+    /// First segment that is not acknowledged (SND.UNA).
+    pub cumulative: u32,
     /// True if a timeout interrupts a recovery that has reduced ssthresh already, which stays
     /// ([`Reliability::single_reduction`](super::Reliability::single_reduction)).
     pub is_repeated: bool,

@@ -1,7 +1,7 @@
 //! A path and events for the tests of controllers.
 
 use super::blocks::bbr::delivery_rate::RateSample;
-use super::{Ack, CreditHost, InboundFlow, OutgoingPacket, Path};
+use super::{Ack, CongestionSignal, CreditHost, InboundFlow, Loss, OutgoingPacket, Path};
 use crate::base::random::Random;
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -27,6 +27,11 @@ pub(crate) const ACK: Ack = Ack {
     in_flight: Bytes::ZERO,
     used_window: None,
 };
+
+/// Returns a loss or mark with this payload in flight.
+pub(crate) fn loss(signal: CongestionSignal, flight: Bytes) -> Loss {
+    Loss { now: Time::ZERO, flight, lost: Bytes::ZERO, signal, cumulative: 0, is_repeated: false }
+}
 
 /// Rate sample without information.
 pub(crate) const SAMPLE: RateSample = RateSample {

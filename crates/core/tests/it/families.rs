@@ -183,6 +183,7 @@ impl Flow<'_> {
                     flight,
                     lost: Bytes::ZERO,
                     signal,
+                    cumulative: self.acknowledged,
                     is_repeated: false,
                 });
             }

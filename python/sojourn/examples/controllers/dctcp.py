@@ -24,9 +24,13 @@ class Dctcp(sojourn.Controller):
         self.alpha = 1.0
         self.acked = self.marked = 0
         self.window_ends = self.reduced_until = 0
+        self.unreduced = 0.0
+        self.has_timed_out = False
 
     def on_ack(self, ack: sojourn.Ack) -> None:
         acked, is_marked, cumulative = ack.acked_bytes, ack.marked, ack.cumulative
+        if ack.advanced:
+            self.has_timed_out = False
         self.acked += acked
         if is_marked:
             self.marked += acked
@@ -35,20 +39,28 @@ class Dctcp(sojourn.Controller):
             self.alpha += self.gain * (share - self.alpha)
             self.acked = self.marked = 0
             self.window_ends = ack.next
-        is_reduced = cumulative < self.reduced_until
+        is_reduced = cumulative < self.reduced_until or ack.is_recovering
         if is_marked and not is_reduced:
+            self.unreduced = self.window
             self.window = max(self.window * (1.0 - self.alpha / 2.0), self.packet)
             self.slow_start_ends = self.window
             self.reduced_until = ack.next + 1
-        elif not is_reduced and not ack.is_recovering:
+        elif not is_reduced:
             if self.window < self.slow_start_ends:
                 self.window += acked
             else:
                 self.window += self.packet * acked / self.window
 
     def on_loss(self, loss: sojourn.Loss) -> None:
-        self.slow_start_ends = max(loss.flight_bytes / 2.0, 2.0 * self.packet)
-        self.window = self.packet if loss.sign == "timeout" else self.slow_start_ends
+        is_timeout = loss.sign == "timeout"
+        if not (is_timeout and self.has_timed_out):
+            if loss.cumulative < self.reduced_until:
+                halved = min(self.unreduced / 2.0, self.window, loss.flight_bytes)
+            else:
+                halved = min(self.window, loss.flight_bytes) / 2.0
+            self.slow_start_ends = max(halved, 2.0 * self.packet)
+        self.has_timed_out |= is_timeout
+        self.window = self.packet if is_timeout else self.slow_start_ends
 
     def allowance(self) -> float:
         return self.window

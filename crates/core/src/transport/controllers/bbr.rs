@@ -370,7 +370,7 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Rate;
-    use crate::transport::fixture::{SAMPLE, ack, path};
+    use crate::transport::fixture::{SAMPLE, ack, loss, path};
 
     /// Flow with a bandwidth of 100 Mb/s of payload and a minimum RTT of 7.68 ms: 100 packets.
     fn bbr(seed: u64) -> Bbr {
@@ -451,13 +451,7 @@ mod tests {
         for signal in
             [CongestionSignal::DetectedLoss, CongestionSignal::Timeout, CongestionSignal::EcnMark]
         {
-            bbr.on_loss(&Loss {
-                now: at(9000),
-                flight: Bytes(9600),
-                lost: Bytes::ZERO,
-                signal,
-                is_repeated: false,
-            });
+            bbr.on_loss(&Loss { now: at(9000), ..loss(signal, Bytes(9600)) });
             assert_eq!(rate(&mut bbr), before);
         }
     }
@@ -494,7 +488,7 @@ mod tests {
                 bbr.on_ack(&Ack { now, bytes: Bytes(9600), ..ack(1, 2) });
                 let (flight, lost, signal) =
                     (Bytes(96_000), Bytes(960 * lost), CongestionSignal::Timeout);
-                bbr.on_loss(&Loss { now, flight, lost, signal, is_repeated: false });
+                bbr.on_loss(&Loss { now, lost, ..loss(signal, flight) });
             }
             bbr.policer.rate()
         };

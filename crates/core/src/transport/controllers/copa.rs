@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::Bytes;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{ack, loss, path};
 
     /// Flow of packets of 960 B, 1000 B on the link, that always fills its window.
     struct Flow {
@@ -325,13 +325,7 @@ mod tests {
         }
 
         fn lose(&mut self, signal: CongestionSignal) {
-            self.controller.on_loss(&Loss {
-                now: self.now,
-                flight: Bytes(960),
-                lost: Bytes::ZERO,
-                signal,
-                is_repeated: false,
-            });
+            self.controller.on_loss(&Loss { now: self.now, ..loss(signal, Bytes(960)) });
         }
     }
 

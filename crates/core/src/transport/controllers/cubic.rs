@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Bytes;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{ack, loss, path};
 
     /// RTT in milliseconds.
     const RTT: u64 = 10;
@@ -268,13 +268,7 @@ mod tests {
 
         fn lose(&mut self, signal: CongestionSignal) -> f64 {
             let flight = Bytes(self.window() as u64 * 960);
-            self.controller.on_loss(&Loss {
-                now: self.now,
-                flight,
-                lost: Bytes::ZERO,
-                signal,
-                is_repeated: false,
-            });
+            self.controller.on_loss(&Loss { now: self.now, ..loss(signal, flight) });
             self.window()
         }
     }
@@ -374,13 +368,7 @@ mod tests {
                 .controller(&path());
             let signal = CongestionSignal::DetectedLoss;
             let flight = Bytes(960 * 100);
-            flow.on_loss(&Loss {
-                now: Time::ZERO,
-                flight,
-                lost: Bytes::ZERO,
-                signal,
-                is_repeated: false,
-            });
+            flow.on_loss(&loss(signal, flight));
             let mut now = Time::ZERO;
             let mut step = |seconds: u64, used_window| {
                 now = now + Duration::from_millis(1000 * seconds);

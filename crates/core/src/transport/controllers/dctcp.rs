@@ -1,6 +1,7 @@
 //! DCTCP: reduces the window in proportion to the fraction of marked packets ([dctcp10] §3, RFC 8257).
 //!
-//! Slow start, additive increase and the reaction to loss are TCP's (RFC 5681). The receiver echoes the mark
+//! Slow start, additive increase and the reaction to loss are TCP's (RFC 5681). A loss and marks of the same
+//! window of data halve it once. The receiver echoes the mark
 //! of each packet; a marked packet is acknowledged at once, and what was delayed before it separately
 //! (RFC 8257 §3.2).
 
@@ -96,6 +97,8 @@ impl Config {
             marked: Bytes::ZERO,
             window_end: 0,
             reduction_end: 0,
+            unreduced: 0.0,
+            has_timed_out: false,
             before: SavedWindow::default(),
         };
         if let Some(pacing) = &self.pacing {
@@ -128,6 +131,10 @@ pub(super) struct Dctcp {
     window_end: u32,
     /// Marks on ACKs below this segment cause no further reduction.
     reduction_end: u32,
+    /// Window before the last reduction for a mark.
+    unreduced: f64,
+    /// True between a timeout and the next ACK of new data.
+    has_timed_out: bool,
     before: SavedWindow,
 }
 
@@ -137,9 +144,11 @@ impl Controller for Dctcp {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        // RFC 8257 §3.5: the reaction to a loss is TCP's, for any alpha.
-        if !loss.is_repeated {
-            self.ssthresh = (loss.flight.0 as f64 / 2.0).max(2.0 * self.packet);
+        // RFC 5681 §3.1: ssthresh is held when the same segment times out again.
+        let has_timed_out = loss.signal == CongestionSignal::Timeout
+            && std::mem::replace(&mut self.has_timed_out, true);
+        if !loss.is_repeated && !has_timed_out {
+            self.ssthresh = self.halved(loss).max(2.0 * self.packet);
         }
         self.cwnd = match loss.signal {
             CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => self.ssthresh,
@@ -158,6 +167,7 @@ impl Controller for Dctcp {
 
     fn on_spurious_loss(&mut self, _now: Time) {
         self.before.restore(&mut self.cwnd, &mut self.ssthresh);
+        self.has_timed_out = false;
     }
 
     fn allowance(&self) -> Allowance {
@@ -189,9 +199,21 @@ impl Dctcp {
         self.pacing = Some(window);
     }
 
+    /// Returns half of the window, the reaction to a loss for any alpha (RFC 8257 §3.5). If a mark of the
+    /// same window has reduced it already, both together halve it (own choice).
+    fn halved(&self, loss: &Loss) -> f64 {
+        let flight = loss.flight.0 as f64;
+        if loss.cumulative < self.reduction_end {
+            (self.unreduced / 2.0).min(self.cwnd).min(flight)
+        } else {
+            self.cwnd.min(flight) / 2.0
+        }
+    }
+
     /// Handles an ACK. If a mark reduces the window, the reduction is by half of `penalty`, which for
     /// DCTCP is alpha.
     pub(super) fn handle_ack(&mut self, ack: &Ack, penalty: impl FnOnce(&Self) -> f64) {
+        self.has_timed_out &= ack.advanced == 0;
         self.acked += ack.bytes;
         if ack.marked {
             self.marked += ack.bytes;
@@ -204,14 +226,16 @@ impl Dctcp {
             (self.acked, self.marked) = (Bytes::ZERO, Bytes::ZERO);
             self.window_end = ack.next;
         }
-        let is_reduced = ack.cumulative < self.reduction_end;
+        // At most one reduction per window, for marks or a loss (RFC 3168 §6.1.2).
+        let is_reduced = ack.cumulative < self.reduction_end || ack.is_recovering;
         if ack.marked && !is_reduced {
-            // [dctcp10] eq. 2, at most once per window (RFC 3168 §6.1.2).
+            // [dctcp10] eq. 2.
+            self.unreduced = self.cwnd;
             self.cwnd = (self.cwnd * (1.0 - penalty(self) / 2.0)).max(self.min_window);
             self.ssthresh = self.cwnd;
             // The ACK of the last segment sent before the reduction acknowledges up to `next`.
             self.reduction_end = ack.next + 1;
-        } else if !is_reduced && !ack.is_recovering {
+        } else if !is_reduced {
             self.grow(ack);
         }
     }
@@ -234,8 +258,8 @@ mod tests {
 
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::base::units::{Duration, Rate, Time};
-    use crate::transport::fixture::ACK;
+    use crate::base::units::{Duration, Rate};
+    use crate::transport::fixture::{ACK, loss};
 
     fn flow() -> Box<dyn Controller> {
         open(&serde_json::json!({ "initial_ssthresh": 10 }))
@@ -319,18 +343,46 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_and_a_loss_of_one_window_halve_it_once_in_either_order() {
+        let lose = |flow: &mut dyn Controller, cumulative| {
+            let loss = loss(CongestionSignal::DetectedLoss, Bytes(10_000));
+            flow.on_loss(&Loss { cumulative, ..loss });
+            gauges(flow)[0]
+        };
+        let marked_first = || {
+            let mut flow = open(&serde_json::json!({ "initial_alpha": 0.2 }));
+            flow.on_ack(&ack(2, 12, true));
+            let alpha = 0.2 + 0.8 / 16.0;
+            assert_eq!(gauges(&*flow), [10_000.0 * (1.0 - alpha / 2.0), alpha]);
+            flow
+        };
+        assert_eq!(
+            lose(&mut *marked_first(), 12),
+            5_000.0,
+            "segment 12 was sent before the reduction"
+        );
+        let reduced = gauges(&*marked_first())[0];
+        assert_eq!(lose(&mut *marked_first(), 13), reduced / 2.0, "segment 13 was sent after it");
+
+        let mut flow = open(&serde_json::json!({ "initial_alpha": 0.2 }));
+        let halved = lose(&mut *flow, 2);
+        flow.on_ack(&Ack { is_recovering: true, ..ack(2, 12, true) });
+        assert_eq!(gauges(&*flow)[0], halved, "recovery");
+        flow.on_ack(&ack(12, 16, true));
+        assert!(gauges(&*flow)[0] < halved);
+    }
+
+    #[test]
     fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = flow();
-        let loss = |signal| Loss {
-            now: Time::ZERO,
-            flight: Bytes(8_000),
-            lost: Bytes::ZERO,
-            signal,
-            is_repeated: false,
-        };
+        let loss = |signal| loss(signal, Bytes(8_000));
         flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_eq!(gauges(&*flow)[0], 4_000.0);
-        flow.on_loss(&loss(CongestionSignal::Timeout));
-        assert_eq!(gauges(&*flow)[0], 1_000.0);
+        for _ in 0..2 {
+            // The second one is of the same segment.
+            flow.on_loss(&loss(CongestionSignal::Timeout));
+            let ssthresh = flow.congestion_window().unwrap().1;
+            assert_eq!((gauges(&*flow)[0], ssthresh), (1_000.0, 2_000.0));
+        }
     }
 }

@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{ack, loss, path};
 
     fn fast(config: &Value) -> Box<dyn Controller> {
         Config::read(config).unwrap().controller(&path())
@@ -349,13 +349,7 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = fast(&json!({ "initial_window": 20 }));
-        let loss = |signal| Loss {
-            now: Time::ZERO,
-            flight: Bytes(19_200),
-            lost: Bytes::ZERO,
-            signal,
-            is_repeated: false,
-        };
+        let loss = |signal| loss(signal, Bytes(19_200));
         flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_eq!(flow.allowance().window, Bytes(9_600));
         flow.on_loss(&loss(CongestionSignal::Timeout));

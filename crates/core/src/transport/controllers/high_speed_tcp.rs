@@ -172,9 +172,9 @@ impl WindowLaw for HighSpeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::units::{Bytes, Time};
+    use crate::base::units::Bytes;
     use crate::transport::controllers::CongestionSignal;
-    use crate::transport::fixture::ACK;
+    use crate::transport::fixture::{ACK, loss};
 
     #[test]
     fn the_formula_agrees_with_the_table_of_the_rfc() {
@@ -195,13 +195,7 @@ mod tests {
     fn the_table_decreases_by_the_row_of_the_last_increase() {
         let mut law = HighSpeed { decrease: Decrease::Table, ..HighSpeed::new(&defaults()) };
         let halved = |law: &mut HighSpeed, cwnd: f64| {
-            let loss = Loss {
-                now: Time::ZERO,
-                flight: Bytes::ZERO,
-                lost: Bytes::ZERO,
-                signal: CongestionSignal::DetectedLoss,
-                is_repeated: false,
-            };
+            let loss = loss(CongestionSignal::DetectedLoss, Bytes::ZERO);
             ((1.0 - law.decrease(cwnd, &loss) / cwnd) * 256.0).round() as u32
         };
         assert_eq!(halved(&mut law, 1000.0), 128, "no increase before");

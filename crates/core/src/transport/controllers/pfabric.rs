@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::transport::controllers::CongestionSignal;
-    use crate::transport::fixture::{ACK, OUTGOING};
+    use crate::transport::fixture::{ACK, OUTGOING, loss};
     use serde_json::json;
 
     const FORMAT: Format = Format {
@@ -335,13 +335,7 @@ mod tests {
     #[test]
     fn a_timeout_restarts_slow_start_and_five_timeouts_start_probing() {
         let mut flow = flow(&json!({}));
-        let loss = Loss {
-            now: Time::ZERO,
-            flight: Bytes(14_600),
-            lost: Bytes::ZERO,
-            signal: CongestionSignal::Timeout,
-            is_repeated: false,
-        };
+        let loss = loss(CongestionSignal::Timeout, Bytes(14_600));
         let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
         (0..3).for_each(|_| flow.on_ack(&ACK));
         assert_eq!(window(&*flow), 15, "one more with every ACK");

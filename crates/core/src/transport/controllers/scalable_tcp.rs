@@ -57,23 +57,15 @@ mod tests {
     use super::*;
     use crate::base::units::{Bytes, Time};
     use crate::transport::controllers::CongestionSignal;
-    use crate::transport::fixture::ACK;
+    use crate::transport::fixture::{ACK, loss};
 
     #[test]
     fn recovery_from_a_loss_takes_the_same_number_of_rtts_for_any_window() {
         let (now, flight) = (Time::ZERO, Bytes::ZERO);
         for initial in [1_000.0, 50_000.0] {
             let mut law = Scalable { increase: 0.01, decrease: 0.125, legacy_window: 16.0 };
-            let mut window = law.decrease(
-                initial,
-                &Loss {
-                    now,
-                    flight,
-                    lost: Bytes::ZERO,
-                    signal: CongestionSignal::DetectedLoss,
-                    is_repeated: false,
-                },
-            );
+            let mut window = law
+                .decrease(initial, &Loss { now, ..loss(CongestionSignal::DetectedLoss, flight) });
             let mut rtts = 0.0;
             while window < initial {
                 rtts += 1.0 / window;

@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{ack, loss, path};
 
     /// Flow over two links, with a target delay of 26 us for large windows.
     fn swift(config: &Value) -> Box<dyn Controller> {
@@ -237,13 +237,7 @@ mod tests {
 
     fn lose(flow: &mut dyn Controller, at_us: u64, signal: CongestionSignal) -> f64 {
         let now = Time::ZERO + Duration::from_micros(at_us);
-        flow.on_loss(&Loss {
-            now,
-            flight: Bytes(960),
-            lost: Bytes::ZERO,
-            signal,
-            is_repeated: false,
-        });
+        flow.on_loss(&Loss { now, ..loss(signal, Bytes(960)) });
         flow.gauges()[0].1 / 960.0
     }
 

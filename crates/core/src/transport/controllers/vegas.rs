@@ -217,9 +217,9 @@ mod tests {
 
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::base::units::{Bytes, Time};
+    use crate::base::units::Bytes;
     use crate::transport::controllers::CongestionSignal;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{ack, loss, path};
 
     /// Flow of packets of 960 B that always fills its window.
     struct Flow {
@@ -256,13 +256,7 @@ mod tests {
 
         fn lose(&mut self, signal: CongestionSignal) -> f64 {
             let flight = Bytes(self.window() as u64 * 960);
-            self.controller.on_loss(&Loss {
-                now: Time::ZERO,
-                flight,
-                lost: Bytes::ZERO,
-                signal,
-                is_repeated: false,
-            });
+            self.controller.on_loss(&loss(signal, flight));
             self.window()
         }
     }

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::base::units::{Bytes, Rate, Time};
-    use crate::transport::fixture::{ACK, OUTGOING};
+    use crate::transport::fixture::{ACK, OUTGOING, loss};
 
     fn flow() -> Box<dyn Controller> {
         let config: Config = defaults();
@@ -165,13 +165,7 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = flow();
-        let loss = |signal| Loss {
-            now: Time::ZERO,
-            flight: Bytes(9_600),
-            lost: Bytes::ZERO,
-            signal,
-            is_repeated: false,
-        };
+        let loss = |signal| loss(signal, Bytes(9_600));
         flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_window(&*flow, 5.0);
         flow.on_loss(&loss(CongestionSignal::Timeout));

@@ -125,6 +125,8 @@ pub struct Sender {
     window_use: Option<WindowUse>,
     /// The window was reduced for marks and losses of the segments before this one.
     reduced_until: u32,
+    /// The last reduction for a mark was one for the segments before this one.
+    marked_until: u32,
     /// True if the next segment carries CWR.
     owes_cwr: bool,
     /// ECN mark count of the last ACK with AccECN: modulo 8, or of its option.
@@ -197,6 +199,7 @@ impl Sender {
             unreported_losses: 0,
             window_use: reliability.window_validation.then(WindowUse::default),
             reduced_until: 0,
+            marked_until: 0,
             mark_count: 0,
             owes_cwr: false,
             pacer: Pacer::new(now, mechanism.port_share, format.time_unit),

@@ -229,12 +229,12 @@ impl ProbeRtt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{self, ack, path};
 
     const PACKET: f64 = 960.0;
 
     fn loss(signal: CongestionSignal) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(9600), lost: Bytes::ZERO, signal, is_repeated: false }
+        fixture::loss(signal, Bytes(9600))
     }
 
     fn assert_window(window: &BbrWindow, packets: f64) {

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::transport::controllers::tcp::Reno;
-    use crate::transport::fixture::{ack, path};
+    use crate::transport::fixture::{ack, loss, path};
 
     fn assert_window(flow: &dyn Controller, packets: f64) {
         let window = flow.gauges()[0].1 / 960.0;
@@ -228,13 +228,7 @@ mod tests {
     }
 
     fn lose(flow: &mut dyn Controller) {
-        flow.on_loss(&Loss {
-            now: Time::ZERO,
-            flight: Bytes(960 * 40),
-            lost: Bytes::ZERO,
-            signal: CongestionSignal::DetectedLoss,
-            is_repeated: false,
-        });
+        flow.on_loss(&loss(CongestionSignal::DetectedLoss, Bytes(960 * 40)));
     }
 
     /// Flow with a first flight of 40 packets of 1000 B over 1 ms.

@@ -294,7 +294,7 @@ mod tests {
     use crate::model::packet::Format;
     use crate::transport::WindowReduction;
     use crate::transport::blocks::tcp::hystart::HyStartVariant;
-    use crate::transport::fixture::ACK;
+    use crate::transport::fixture::{self, ACK};
 
     /// Law with simple numbers: ten packets more per ACK, and a quarter left by a loss.
     struct TestLaw;
@@ -325,13 +325,7 @@ mod tests {
     }
 
     fn loss(signal: CongestionSignal, packets: u64) -> Loss {
-        Loss {
-            now: Time::ZERO,
-            flight: Bytes(1000 * packets),
-            lost: Bytes::ZERO,
-            signal,
-            is_repeated: false,
-        }
+        fixture::loss(signal, Bytes(1000 * packets))
     }
 
     fn assert_window(flow: &dyn Controller, packets: f64) {

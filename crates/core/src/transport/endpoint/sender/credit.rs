@@ -124,6 +124,7 @@ impl Sender {
                 flight: self.bytes(flight),
                 lost: self.bytes(1),
                 signal: CongestionSignal::Timeout,
+                cumulative: self.scoreboard.cumulative(),
                 is_repeated: false,
             });
         }

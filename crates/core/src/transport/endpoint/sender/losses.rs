@@ -46,6 +46,12 @@ impl Sender {
             && self.scoreboard.cumulative() > self.reduced_until
     }
 
+    /// Returns true if the window was reduced for a mark after the first missing segment was sent. A loss of
+    /// that segment does not reduce it again (RFC 3168 §6.1.2).
+    fn has_reduced_for_mark(&self) -> bool {
+        self.scoreboard.cumulative() < self.marked_until
+    }
+
     /// Handles the start of a fast recovery.
     pub(super) fn enter_recovery(
         &mut self,
@@ -57,7 +63,11 @@ impl Sender {
             spurious_loss.begin(self.scoreboard.cumulative());
             controller.save_state(now);
         }
-        self.reduce_sending(now, flight, CongestionSignal::DetectedLoss, controller);
+        if self.has_reduced_for_mark() {
+            self.reduced_until = self.scoreboard.highest();
+        } else {
+            self.reduce_sending(now, flight, CongestionSignal::DetectedLoss, controller);
+        }
     }
 
     /// Reduces the window for a loss or mark, at once or with PRR.
@@ -97,11 +107,15 @@ impl Sender {
         controller: &mut dyn Controller,
     ) {
         self.record_reduction();
+        if signal == CongestionSignal::EcnMark {
+            self.marked_until = self.reduced_until;
+        }
         controller.on_loss(&Loss {
             now,
             flight: self.bytes(flight),
             lost: Bytes::ZERO,
             signal,
+            cumulative: self.scoreboard.cumulative(),
             is_repeated: false,
         });
     }
@@ -207,6 +221,7 @@ impl Sender {
             flight,
             lost,
             signal: CongestionSignal::Timeout,
+            cumulative: self.scoreboard.cumulative(),
             is_repeated,
         });
     }

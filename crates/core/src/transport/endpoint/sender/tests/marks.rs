@@ -19,6 +19,32 @@ fn prr_reduces_the_window_after_a_mark_and_it_does_not_grow_meanwhile() {
 }
 
 #[test]
+fn a_loss_of_a_window_that_a_mark_has_reduced_does_not_reduce_it_again() {
+    for (mark, expected) in [(Flags::MARKED, 5.0), (Flags::NONE, 5.5)] {
+        let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
+        tcp.sent(0);
+        tcp.ack_with(100, 1, (0, 0), mark);
+        tcp.sent(100);
+        // Segment 1 is lost. It was sent before the mark arrived.
+        (3..=6).for_each(|to| tcp.ack_with(101, 1, (2, to), Flags::NONE));
+        assert!(tcp.sender.scoreboard.is_recovering());
+        assert_window(&tcp, expected);
+    }
+}
+
+#[test]
+fn a_loss_after_the_window_of_a_mark_reduces_it_again() {
+    let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
+    tcp.sent(0);
+    tcp.ack_with(100, 1, (0, 0), Flags::MARKED);
+    tcp.ack_with(101, 10, (0, 0), Flags::NONE);
+    assert_eq!(tcp.sent(101), [10, 11, 12, 13, 14]);
+    // Segment 10 was sent after the reduction.
+    (12..=15).for_each(|to| tcp.ack_with(200, 10, (11, to), Flags::NONE));
+    assert_window(&tcp, 2.5);
+}
+
+#[test]
 fn the_option_of_accurate_ecn_counts_marks_beyond_eight() {
     let accurate_ecn = json!({
         "reliability": { "accurate_ecn": true, "accurate_ecn_option": true },
