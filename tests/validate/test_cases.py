@@ -138,6 +138,16 @@ def test_a_valid_folder_is_read_and_replayed(folder: Path) -> None:
     assert cli.invoke(["validate", "other", "--out", "out"]) == 0
 
 
+def test_a_short_run_is_not_repeated(folder: Path) -> None:
+    write(
+        folder,
+        CASES.replace("within.mean", "repeats = [{ seed = 3 }, { seed = 4 }]\nwithin.mean", 1),
+    )
+    runs, [short] = read_cases(folder, only=["one.dctcp"]), read_cases(folder, quick=True)
+    assert [[scenario["seed"] for scenario in run.scenarios] for run in runs] == [[3, 4]]
+    assert [scenario["seed"] for scenario in short.scenarios] == [3]
+
+
 def error_of(command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """Return the one-line error of a command."""
     assert cli.invoke(command) == 2
@@ -214,7 +224,6 @@ def fail_if_an_invalid_folder_runs(
         ),
         ("within.mean", "factor.timeouts = 0.5\nwithin.mean", "must be greater than or equal to 1"),
         ("within.mean", "repeats = []\nwithin.mean", "`repeats` must be one or more tables"),
-        ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: only one is allowed in a sh"),
         ("within.mean", "repeats = [{ sed = 1 }]\nwithin.mean", "one.dctcp: sed: unknown field"),
         ("within = 0.1", 'within = "x"', "within.everywhere: must be a valid number"),
         ("within = 0.1", "within = -1", "must be greater than 0"),

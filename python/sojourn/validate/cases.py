@@ -14,7 +14,8 @@ A folder contains the results of the reference and `cases.toml`, which describes
   `source` and `target`, and `after` and `after_count` as in traces; and the reference's completion
   times in microseconds in columns named after runs.
 * `measured_s` is the period of the arrivals of measured flows, and `end_s` the end of the run.
-  `quick` may give other values of both for a short run, which is compared flow by flow.
+  `quick` may give other values of both for a short run, which is compared flow by flow and not
+  repeated.
 * Completion times end at the receiver, or with `until = "acked"` at the sender. They are in
   seconds, or with `over = "alone"` multiples of the ideal FCT, the column `alone_us` of the Parquet
   file.
@@ -105,8 +106,9 @@ class Replay:
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
-        """Scenarios that replay the run, one for each repeat."""
-        return [override(self._scenario, repeat) for repeat in self.settings.repeats]
+        """Scenarios that replay the run, one for each repeat; of a short run the first one."""
+        most = 1 if self.quick and self.has_reference_flows else None
+        return [override(self._scenario, repeat) for repeat in self.settings.repeats[:most]]
 
     @property
     def _scenario(self) -> Scenario:
@@ -395,8 +397,6 @@ def _check_settings(location: str, replay: Replay) -> None:
     if needs_alone and (flows is None or "alone_us" not in flows.columns):
         setting = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
         raise FileError(f"{location}: {setting} needs a column `alone_us` in the file of `flows`")
-    if replay.quick and replay.has_reference_flows and len(settings.repeats) > 1:
-        raise FileError(f"{location}: repeats: only one is allowed in a short run")
     since, until = settings.measured_s
     if flows is not None and not _any_between(flows["start_us"] / 1e6, since, until):
         raise FileError(f"{location}: measured_s: no flow arrives from {since:g} s to {until:g} s")
