@@ -56,6 +56,27 @@ fn no_sender_is_silent_for_longer_than_its_timeout() {
     assert!(silent.is_empty(), "{silent:#?}");
 }
 
+#[test]
+fn a_long_lived_flow_that_stops_ends_without_a_timeout() {
+    // Also with an ACK for sixteen packets, whose last group is not full then.
+    for kind in Config::built_in() {
+        let results = run(&json!({
+            "topology": { "kind": "dumbbell", "senders": 1, "receivers": 1 },
+            "transport": kind,
+            "switch": { "shared_buffer": "10 MB", "pause": {} },
+            "workload": {
+                "kind": "flows", "flows": [
+                    { "source": 0, "target": 1, "stop": "203 us" },
+                    { "source": 0, "target": 1, "size": "10 KB", "deadline": "1 s" },
+                ],
+            },
+            "time_limit": "5 s",
+        }));
+        let flows = &results.flows;
+        assert_eq!((flows.timeouts[0], flows.retransmits[0]), (0, 0), "{kind}");
+    }
+}
+
 /// Two long-lived flows, the second five seconds after the first, over 20 Mb/s and 40 ms, with a
 /// buffer of one BDP.
 fn two_flows(transport: &Value) -> Value {

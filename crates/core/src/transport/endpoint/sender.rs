@@ -230,9 +230,11 @@ impl Sender {
         self.state == SenderState::Terminated
     }
 
-    /// Ends an unbounded flow after the data sent so far.
+    /// Ends an unbounded flow after the data sent so far. If the receiver does not acknowledge it before
+    /// further data, one more segment, the last one, asks for an ACK.
     pub fn stop(&mut self) {
-        self.scoreboard.stop();
+        let is_group_open = !self.scoreboard.highest().is_multiple_of(self.mechanism.acks.every);
+        self.scoreboard.stop(is_group_open.into());
         // The receiver, which does not know the end of the flow, would send credit for ever.
         self.owes_fin |= self.uses_credit();
     }

@@ -180,9 +180,9 @@ impl Scoreboard {
         self.state == RecoveryState::Timeout
     }
 
-    /// Ends the flow after the segments sent so far.
-    pub fn stop(&mut self) {
-        self.total = self.highest;
+    /// Ends the flow after the segments sent so far and `more` new ones.
+    pub fn stop(&mut self, more: u32) {
+        self.total = self.highest + more;
     }
 
     /// Appends segments to the flow.
