@@ -10,9 +10,9 @@ const DEFAULT_DELAY: Duration = Duration::from_micros(1);
 crate::parameters! {
     /// One link between two routers. The flows' endpoints are on the routers.
     ///
-    /// There are no access links: a burst enters the bottleneck's queue at once, as in the ns-2
-    /// scripts of [rcp06]. The routers are `left`, which sends, and `right`. A load of 1 is the
-    /// rate of the link `left->right`.
+    /// There are no access links, and `host_queue` has no effect: a burst enters the bottleneck's queue at
+    /// once, as in the ns-2 scripts of [rcp06]. The routers are `left`, which sends, and `right`. A load of
+    /// 1 is the rate of the link `left->right`.
     pub struct Config {
         /// Rate of the link.
         pub rate: Rate = Rate::from_gbps(10), where positive;
