@@ -230,8 +230,8 @@ impl Sender {
         self.state == SenderState::Terminated
     }
 
-    /// Ends an unbounded flow after the data sent so far. If the receiver does not acknowledge it before
-    /// further data, one more segment, the last one, asks for an ACK.
+    /// Ends an unbounded flow after the data sent so far. If the receiver would not acknowledge it before
+    /// further data, one more segment follows, the last one, which requests an ACK.
     pub fn stop(&mut self) {
         let is_group_open = !self.scoreboard.highest().is_multiple_of(self.mechanism.acks.every);
         self.scoreboard.stop(is_group_open.into());
