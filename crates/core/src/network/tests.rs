@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::random::Random;
-use crate::base::schema::Parameter;
+use crate::base::schema::{Parameter, defaults};
 use crate::base::units::{Bytes, Rate};
 use crate::breakdown::PathDelays;
 use crate::breakdown::pool::BreakdownRef;
@@ -82,7 +82,8 @@ impl Bench {
         };
         let ports = (0..graph.links.len()).map(port).collect();
         let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
-        let buffers = Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap();
+        let format = Format { payload: Bytes(960), ..defaults() };
+        let buffers = Buffers::new(&config, &graph, &format, &traffic).unwrap();
         let routes = Routes::new(&graph, Routing::FlowHash, 1, (0, 1));
         let scheduler = Scheduler::new(None, &Partition::whole(&graph), &graph);
         let mut network =
@@ -106,7 +107,7 @@ impl Bench {
         let info = FlowInfo { flow: u64::from(number), deadline: Time::NEVER, line_rate: Rate(1) };
         self.network.register_flow(number, info, 0, "all", route);
         let next_hop = self.network.routes().selectors(route, 0)[0].start();
-        let format: Format = crate::base::schema::defaults();
+        let format: Format = defaults();
         let packet = format.control(Kind::Data, number, self.scheduler.now());
         Packet { next_hop, bytes: 1_000, ..packet }
     }

@@ -218,15 +218,14 @@ impl Scenario {
         transport: &controllers::Config,
         classes: &[String],
     ) -> Result<NetworkParts, Problem> {
-        let packet = self.packet.full().max(self.packet.ack);
         let mut traffic = TrafficClasses::new(&self.traffic_classes, classes);
         if let Some(number) = traffic.set_weights(&self.class_weights) {
             let message = format!("no flow is in traffic class {number} ({})", traffic.list());
             return Err(Problem::new("class_weights", message));
         }
-        let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
+        let buffers = Buffers::new(&self.switch, graph, &self.packet, &traffic);
         let buffers = buffers.map_err(|problem| problem.within("switch"))?;
-        let pause_timers = PauseTimers::new(&self.switch, graph, packet, &traffic);
+        let pause_timers = PauseTimers::new(&self.switch, graph, self.packet.longest(), &traffic);
         if buffers.is_some() && graph.hosts_are_routers {
             let message = "must be left out: this topology has no switch";
             return Err(Problem::new("switch.shared_buffer", message));

@@ -258,10 +258,11 @@ impl Scenario {
         let (switch, drops) = simulation.network.most_overruns()?;
         let numbers = &simulation.network.traffic().numbers;
         let lanes = pause.classes.as_ref().map_or(numbers.len(), Vec::len);
-        let packet = self.packet.full().max(self.packet.ack);
         let incoming = graph.links.iter().enumerate().filter(|(_, link)| link.to == switch);
         let needed = incoming
-            .map(|(id, link)| pause.needed_headroom(lanes, link, &graph.links[id ^ 1], packet))
+            .map(|(id, link)| {
+                pause.needed_headroom(lanes, link, &graph.links[id ^ 1], &self.packet)
+            })
             .max()?;
         let (name, needed) = (&graph.nodes[switch as usize].name, Bytes(needed));
         Some(format!(

@@ -44,6 +44,28 @@ fn headroom_below_the_data_in_flight_causes_losses() {
 }
 
 #[test]
+fn the_computed_headroom_holds_on_links_that_rounded_times_make_faster() {
+    // 1024 B at 800 Gb/s take 10 instead of 10.24 ns, and 512 B take 5 instead of 5.12 ns.
+    for payload in ["984 B", "472 B"] {
+        let results = run(&with(
+            &incast(),
+            json!({
+                "topology": { "rate": "800 Gbps", "bottleneck_rate": "400 Gbps", "delay": "20 us" },
+                "packet": { "payload": payload, "time_unit": "1 ns" },
+                "switch": { "shared_buffer": "30 MB" },
+                "workload": flows(&[
+                    (0.0, 0, 4, 20_000_000),
+                    (0.0, 1, 4, 20_000_000),
+                    (0.0, 2, 5, 20_000_000),
+                ]),
+            }),
+        ));
+        assert_eq!(count(&results, "drops"), 0, "{payload}");
+        assert!(count(&results, "pauses") > 0, "{payload}");
+    }
+}
+
+#[test]
 fn window_below_the_pause_threshold_bounds_the_queue() {
     // Three windows of 20 packets of 1040 B are below the pause threshold.
     let windowed = with(&incast(), json!({ "transport": { "window": "20 KB" } }));

@@ -47,6 +47,11 @@ impl Format {
         Bytes(self.payload.0.saturating_add(self.header.0))
     }
 
+    /// Size of the longest data packet or plain ACK.
+    pub fn longest(&self) -> Bytes {
+        self.full().max(self.ack)
+    }
+
     /// Size of a packet with `payload`, headers included.
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 + self.packets(payload) * self.header.0)

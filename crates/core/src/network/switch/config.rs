@@ -4,6 +4,7 @@ use super::traffic_classes::Number;
 use crate::base::schema::{Bounds, Problem, positive};
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Link;
+use crate::model::packet::Format;
 use crate::network::port::Passing;
 
 crate::parameters! {
@@ -135,10 +136,9 @@ impl Pause {
         back.rate.transmit(Bytes(packet.0 + lanes as u64 * PAUSE_FRAME.0))
     }
 
-    /// Returns the headroom of one of `lanes` lossless lanes of a link with the reverse link `back`, for
-    /// packets of up to `packet`.
-    pub(super) fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {
-        let needed = || self.needed_headroom(lanes, link, back, packet);
+    /// Returns the headroom of one of `lanes` lossless lanes of a link with the reverse link `back`.
+    pub(super) fn headroom(&self, lanes: usize, link: &Link, back: &Link, format: &Format) -> u64 {
+        let needed = || self.needed_headroom(lanes, link, back, format);
         self.headroom.map_or_else(needed, |headroom| headroom.0)
     }
 
@@ -148,11 +148,18 @@ impl Pause {
         lanes: usize,
         link: &Link,
         back: &Link,
-        packet: Bytes,
+        format: &Format,
     ) -> u64 {
+        let packet = format.longest();
         let frame = Self::frame_time(lanes, back, packet);
         let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
         let reaction = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
-        link.rate.carries(Duration(reaction)).0.saturating_add(2 * packet.0)
+        // Data is faster than the link's rate if transmission times are rounded down.
+        let [exact, rounded] =
+            [link.rate.transmit(packet), format.transmission_time(link.rate, packet)]
+                .map(|time| u128::from(time.0.max(1)));
+        let carried = u128::from(link.rate.carries(Duration(reaction)).0) * exact;
+        let arrives = u64::try_from(carried.div_ceil(rounded)).unwrap_or(u64::MAX);
+        arrives.saturating_add(2 * packet.0)
     }
 }

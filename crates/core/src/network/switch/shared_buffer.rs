@@ -12,6 +12,7 @@ use crate::base::prefetch::prefetch_at;
 use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, LinkId, NodeId};
+use crate::model::packet::Format;
 
 /// Counters of one lane.
 #[derive(Clone, Debug, Default)]
@@ -77,15 +78,16 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Returns empty buffers for the switches of `graph`, for packets of up to `packet` in the classes of
+    /// Returns empty buffers for the switches of `graph`, for packets of `format` in the classes of
     /// `traffic`; `None` without a shared buffer.
     pub fn new(
         config: &Config,
         graph: &Graph,
-        packet: Bytes,
+        format: &Format,
         traffic: &TrafficClasses,
     ) -> Result<Option<Self>, Problem> {
         let Some(size) = config.shared_buffer else { return Ok(None) };
+        let packet = format.longest();
         let pause = config.pause.as_ref();
         let reserve = pause.map_or(0, |pause| pause.reserve.0);
         let is_paused = |number: &Number| {
@@ -106,7 +108,7 @@ impl Buffers {
         let mut ingress = Vec::with_capacity(graph.links.len() * may_pause.len());
         for (id, link) in graph.links.iter().enumerate() {
             let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
-            let longest = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
+            let longest = pause.map_or(0, |pause| pause.headroom(lossless, link, back, format));
             let between_switches = pause.filter(|_| !graph.is_from_host(link));
             let alpha_shift = between_switches
                 .map_or(0, |pause| pause.alpha_shift(graph.nominal_rate(id as LinkId), host_rate));
@@ -413,7 +415,7 @@ fn threshold(alpha: f64, free: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::schema::Parameter;
+    use crate::base::schema::{Parameter, defaults};
     use crate::topology;
     use serde_json::json;
     use std::collections::BTreeMap;
@@ -425,7 +427,8 @@ mod tests {
         let config = json!({ "shared_buffer": "100 KB", "pause": {} });
         let config = Config::read(&config).unwrap();
         let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
-        let mut buffers = Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
+        let format = Format { payload: Bytes(960), ..defaults() };
+        let mut buffers = Buffers::new(&config, &graph, &format, &traffic).unwrap().unwrap();
         let link =
             (0..4).find(|link| !graph.nodes[graph.links[*link].to as usize].is_host).unwrap();
         let (mut held, none) = (0, Vec::<LaneId>::new());
@@ -475,7 +478,8 @@ mod tests {
         let pause = json!({ "alpha_by_rate": by_rate, "reserve": "0 B", "headroom": "10 KB" });
         let config = json!({ "shared_buffer": "100 KB", "pause": pause });
         let config = Config::read(&config).unwrap();
-        let mut buffers = Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
+        let format = Format { payload: Bytes(960), ..defaults() };
+        let mut buffers = Buffers::new(&config, &graph, &format, &traffic).unwrap().unwrap();
         let mut ids = 0..graph.links.len() as LinkId;
         let link = ids.find(|id| graph.link_name(*id) == link).unwrap();
         let mut held = 0;
