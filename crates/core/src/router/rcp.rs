@@ -182,7 +182,7 @@ impl Router for Rcp {
         let input = self.arrived / self.slot;
         let aggregate_change =
             self.alpha * (self.target_rate - input) - self.beta * view.backlog as f64 / self.rtt;
-        let factor = 1.0 + self.slot / self.rtt * aggregate_change / self.capacity;
+        let factor = 1.0 + self.slot / self.rtt * aggregate_change / self.target_rate;
         self.rate =
             (self.rate * factor).min(self.target_rate).max(self.min_bytes_per_rtt / self.rtt);
         self.arrived = std::mem::take(&mut self.next_slot_bytes);
@@ -260,6 +260,22 @@ mod tests {
             (packet.header().feedback() - 1.0).abs() < f32::EPSILON,
             "another router offers a lower rate"
         );
+    }
+
+    #[test]
+    fn an_idle_link_has_the_same_gain_at_any_target_utilisation() {
+        for target_utilisation in [1.0, 0.5, 0.25] {
+            let config = json!({
+                "preset": "long_lived", "initial_rtt": "100 ms", "initial_share": 0.01,
+                "target_utilisation": target_utilisation,
+            });
+            let mut router = router(&config);
+            router.on_tick(PortView { now: router.next_tick(), backlog: 0 });
+            let before = rate(&*router);
+            router.on_tick(PortView { now: router.next_tick(), backlog: 0 });
+            // The slot is a tenth of the RTT.
+            assert!((rate(&*router) / before - (1.0 + 0.1 * 0.4)).abs() < 1e-6);
+        }
     }
 
     #[test]

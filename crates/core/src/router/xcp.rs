@@ -202,6 +202,9 @@ impl Xcp {
             let shuffled = (self.gamma * input - spare.abs()).max(0.0);
             self.positive = FeedbackPool::new(spare.max(0.0) + shuffled, self.spacing);
             self.negative = FeedbackPool::new((-spare).max(0.0) + shuffled, self.bytes);
+        } else {
+            // As in ns-2, `Te_timeout`: without traffic nothing is allotted.
+            (self.positive, self.negative) = (FeedbackPool::default(), FeedbackPool::default());
         }
         (self.bytes, self.spacing, self.rtt_spacing) = (0.0, 0.0, 0.0);
         self.interval = self.rtt.max(self.min_interval);
