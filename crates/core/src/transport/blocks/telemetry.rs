@@ -135,9 +135,9 @@ pub struct ReferenceRate {
     min_rate: f64,
     line_rate: f64,
     reaction: Reaction,
-    /// Number of the first segment that was not sent at the last change of the reference; none before the
-    /// first ACK.
-    changed_at: Option<u32>,
+    /// Number of the first segment that was not sent at the last change of the reference, and the time; none
+    /// before the first ACK.
+    changed_at: Option<(u32, Time)>,
 }
 
 impl ReferenceRate {
@@ -162,12 +162,15 @@ impl ReferenceRate {
 
     /// Starts the first RTT.
     pub fn start(&mut self, ack: &Ack) {
-        self.changed_at = Some(ack.next);
+        self.changed_at = Some((ack.next, ack.now));
     }
 
-    /// Returns true if the ACK ends an RTT.
+    /// Returns true if the ACK ends an RTT: it is of a packet sent after the last change. While a segment is
+    /// missing, the cumulative acknowledgement does not show that.
     fn ends_rtt(&self, ack: &Ack) -> bool {
-        self.changed_at.is_some_and(|at| ack.cumulative > at)
+        self.changed_at.is_some_and(|(next, time)| {
+            ack.cumulative > next || ack.advanced == 0 && ack.sent_at > time
+        })
     }
 
     /// Returns true if the ACK changes the rate.
@@ -181,7 +184,7 @@ impl ReferenceRate {
         let changes = self.reaction == Reaction::PerAck || self.ends_rtt(ack);
         if changes {
             self.reference = self.rate;
-            self.changed_at = self.changed_at.max(Some(ack.next));
+            self.changed_at = self.changed_at.max(Some((ack.next, ack.now)));
         }
         changes
     }
