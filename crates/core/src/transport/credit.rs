@@ -64,6 +64,56 @@ pub enum Arrival {
 /// before the end of the segments that the flow is known to have.
 pub type MissingSegments<'a> = &'a dyn Fn(FlowNumber, u32) -> u32;
 
+/// Packets of a flow that stay missing although later ones have arrived: each is named once per period, so
+/// that a lost credit or retransmission is repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct Gaps {
+    /// Packets from `from` on and before `until` are named if they are missing.
+    from: u32,
+    until: u32,
+    /// Those before this one are named in the next period.
+    next_until: u32,
+    next_period: Time,
+}
+
+impl Gaps {
+    /// Returns none at the start of a flow.
+    pub fn new(now: Time) -> Self {
+        Self { from: 0, until: 0, next_until: 0, next_period: now }
+    }
+
+    /// Begins a period in which all missing packets before `until` are named.
+    pub fn name_before(&mut self, until: u32, next_period: Time) {
+        *self = Self { from: 0, until, next_until: self.next_until.max(until), next_period };
+    }
+
+    /// Returns the start of the next period, if packets may be named in it.
+    pub fn next_time(&self) -> Time {
+        if self.next_until > 0 { self.next_period } else { Time::NEVER }
+    }
+
+    /// Returns the next packet to name, or `u32::MAX`. Packets before `lost_before` are lost if they are
+    /// missing a `period` later.
+    pub fn next(
+        &mut self,
+        now: Time,
+        lost_before: u32,
+        period: Duration,
+        missing: impl Fn(u32) -> u32,
+    ) -> u32 {
+        if now >= self.next_period {
+            self.name_before(self.next_until, now + period);
+            self.next_until = lost_before;
+        }
+        if self.from >= self.until {
+            return u32::MAX;
+        }
+        let segment = missing(self.from);
+        self.from = segment.saturating_add(1);
+        if segment < self.until { segment } else { u32::MAX }
+    }
+}
+
 /// Credit scheduler of a receiving host.
 pub trait CreditScheduler: Send {
     /// Adds a flow, before its first arrival.
@@ -86,4 +136,29 @@ pub trait CreditScheduler: Send {
     /// Returns when to ask for credits again; called when [`next_credit`](Self::next_credit) has returned
     /// `None`.
     fn next_timer(&self) -> Time;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_stay_missing_are_named_once_per_period() {
+        let at = |us| Time::ZERO + Duration::from_micros(us);
+        let period = Duration::from_micros(10);
+        let mut gaps = Gaps::new(at(0));
+        let mut named = |us, lost_before| {
+            let missing = |from: u32| if from <= 3 { 3 } else { from.max(7) };
+            gaps.next(at(us), lost_before, period, missing)
+        };
+        assert_eq!(named(0, 5), u32::MAX, "segment 3 may be late");
+        assert_eq!(named(9, 9), u32::MAX);
+        assert_eq!(
+            [named(10, 9), named(11, 9)],
+            [3, u32::MAX],
+            "segment 7 is not known to be lost"
+        );
+        let later = [named(20, 9), named(21, 9), named(22, 9), named(23, 9)];
+        assert_eq!(later, [3, 7, 8, u32::MAX]);
+    }
 }

@@ -27,7 +27,7 @@ pub use self::controller::{
     Ack, Allowance, CachedPathState, CachedRate, CongestionSignal, Controller, Credit, Loss,
     Opened, OutgoingPacket, Path, Restart, TrainPacket, TrimmedAt, WindowReduction,
 };
-pub use self::credit::{Arrival, CreditHost, CreditScheduler, InboundFlow, MissingSegments};
+pub use self::credit::{Arrival, CreditHost, CreditScheduler, Gaps, InboundFlow, MissingSegments};
 pub use self::endpoint::external_stack::{
     Ecn, ExternalStack, NullController, OutgoingDatagram, StackEndpoint,
 };

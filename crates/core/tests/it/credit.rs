@@ -423,6 +423,22 @@ fn unbounded_flows_are_granted_too() {
 }
 
 #[test]
+fn losses_of_unbounded_flows_are_repaired() {
+    for kind in ["expresspass", "phost"] {
+        let results = run(&json!({
+            "topology": { "kind": "dumbbell", "senders": 1, "receivers": 1, "loss": 0.01 },
+            "transport": kind,
+            "workload": { "kind": "long_lived", "flows": 1, "stop": "5 ms" },
+            "time_limit": "10 s",
+        }));
+        let (losses, retransmits) = (count(&results, "losses"), count(&results, "retransmits"));
+        assert!(losses > 10 && retransmits >= losses, "{kind}: {retransmits} for {losses}");
+        let ended = results.summary["ended_s"].as_f64();
+        assert!(ended.is_none_or(|ended| ended < 1.0), "{kind}: credits until {ended:?} s");
+    }
+}
+
+#[test]
 fn a_host_serves_its_flows_although_others_end_with_a_duplicate_in_its_paused_port() {
     // Every host sends three flows over a tenth of its rate. Requests after 200 us name data that waits in
     // the paused port, and is sent again.

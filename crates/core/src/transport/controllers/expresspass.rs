@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
+    Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse, Gaps,
     InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Reliability, Transport,
 };
 use crate::base::random::Random;
@@ -217,6 +217,9 @@ struct Inbound {
     /// Packets that have arrived, and the first one that may be missing before these and was not named.
     received: u32,
     gap_from: u32,
+    /// Those that were named and stay missing.
+    gaps: Gaps,
+    is_unbounded: bool,
     /// Time when credits name missing packets, and the first one that the next credit may name.
     resend_at: Time,
     resend_from: u32,
@@ -267,12 +270,14 @@ impl Inbound {
     }
 
     /// Returns the next packet that is missing before one that has arrived, or `u32::MAX`. Paths keep the
-    /// order of packets, so it is lost.
-    fn gap(&mut self, missing: MissingSegments<'_>) -> u32 {
+    /// order of packets, so it is lost. It is named again if it stays missing for two RTTs, because ports
+    /// drop credits on purpose.
+    fn gap(&mut self, now: Time, missing: MissingSegments<'_>) -> u32 {
         let segment = missing(self.flow, self.gap_from);
         // If all that have arrived were before it, there were at most as many as its number.
         if segment >= self.received {
-            return u32::MAX;
+            let Some(rtt) = self.rtt else { return u32::MAX };
+            return self.gaps.next(now, self.gap_from, rtt * 2, |from| missing(self.flow, from));
         }
         self.gap_from = segment + 1;
         segment
@@ -282,9 +287,12 @@ impl Inbound {
     /// for a timeout.
     fn missing(&mut self, now: Time, missing: MissingSegments<'_>, config: &Config) -> u32 {
         if now < self.resend_at {
-            return self.gap(missing);
+            return self.gap(now, missing);
         }
+        // Of an unbounded flow no more packets were sent than credits.
+        let until = if self.is_unbounded { self.issued } else { u32::MAX };
         let segment = missing(self.flow, self.resend_from);
+        let segment = if segment < until { segment } else { u32::MAX };
         self.resend_from = segment.wrapping_add(1);
         if segment == u32::MAX {
             // All have been named, and the next timeout begins.
@@ -326,6 +334,8 @@ impl CreditScheduler for CreditPacer {
             successful: 0,
             received: 0,
             gap_from: 0,
+            gaps: Gaps::new(now),
+            is_unbounded: inbound.size.is_none(),
             resend_at: now + resend_timeout,
             resend_from: 0,
         });
@@ -376,7 +386,7 @@ impl CreditScheduler for CreditPacer {
             if segment != u32::MAX || !flow.is_stopped {
                 break (flow, segment);
             }
-            flow.next_credit = flow.resend_at;
+            flow.next_credit = flow.resend_at.min(flow.gaps.next_time());
         };
         flow.issued += 1;
         flow.timed.get_or_insert((flow.issued, now));

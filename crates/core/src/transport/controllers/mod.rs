@@ -41,7 +41,7 @@ pub use crate::queueing::DesignRates;
 use crate::transport::unlimited;
 pub use crate::transport::{
     Ack, AckPolicy, Allowance, Arrival, CachedRate, CongestionSignal, Controller, Credit,
-    CreditHost, CreditScheduler, CreditUse, ExternalStack, InboundFlow, Loss, MarkFeedback,
+    CreditHost, CreditScheduler, CreditUse, ExternalStack, Gaps, InboundFlow, Loss, MarkFeedback,
     Mechanism, MissingSegments, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
     Priorities, Recovery, Reliability, Restart, Signalling, TrainPacket, Transport,
     WindowReduction,

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
+    Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse, Gaps,
     InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Priorities, Reliability,
     Transport,
 };
@@ -191,8 +191,10 @@ struct Inbound {
     goal: u32,
     /// Highest number of a token that data has returned.
     spent: u32,
-    /// First segment that the next token may name.
+    /// First segment that the next token may name, of a flow with a size.
     next: u32,
+    /// Missing segments of an unbounded flow.
+    gaps: Gaps,
     /// End of the wait for data after the last token of the goal.
     resend_at: Time,
     /// Ends of that wait since new data arrived.
@@ -210,6 +212,27 @@ impl Inbound {
 
     fn unspent(&self) -> u32 {
         self.issued - self.spent
+    }
+
+    /// Returns the segment that the next token names. Of an unbounded flow, whose tokens have no goal, those
+    /// before as many as had arrived are lost if they are missing `resend_timeout` later.
+    fn next_segment(
+        &mut self,
+        now: Time,
+        resend_timeout: Duration,
+        missing: MissingSegments<'_>,
+    ) -> u32 {
+        if self.segments == u32::MAX {
+            return self
+                .gaps
+                .next(now, self.received, resend_timeout, |from| missing(self.flow, from));
+        }
+        let segment = match missing(self.flow, self.next) {
+            u32::MAX => missing(self.flow, 0),
+            segment => segment,
+        };
+        self.next = segment.saturating_add(1);
+        segment
     }
 
     /// Time from which the flow may get a token.
@@ -254,6 +277,7 @@ impl CreditScheduler for TokenScheduler {
             goal: segments,
             spent: 0,
             next: free,
+            gaps: Gaps::new(now),
             resend_at: now + packet_time * u64::from(2 * free),
             timeouts: 0,
             window_at: now + self.config.window_timeout.time(packet_time),
@@ -274,6 +298,10 @@ impl CreditScheduler for TokenScheduler {
             // The first one announces the flow; after others its tokens are lost.
             Arrival::Request { .. } if flow.received > 0 => {
                 (flow.resend_at, flow.window_at) = (now, now);
+                flow.gaps.name_before(
+                    flow.issued,
+                    now + self.config.resend_timeout.time(flow.packet_time),
+                );
             }
             Arrival::Request { .. } | Arrival::Trimmed { .. } => {}
         }
@@ -325,11 +353,7 @@ impl CreditScheduler for TokenScheduler {
         flow.window_at = now + wait(window_timeout);
         flow.resend_at = now + wait(resend_timeout);
         flow.next_token = now + flow.packet_time;
-        let segment = match missing(flow.flow, flow.next) {
-            u32::MAX => missing(flow.flow, 0),
-            segment => segment,
-        };
-        flow.next = segment.saturating_add(1);
+        let segment = flow.next_segment(now, resend_timeout.time(flow.packet_time), missing);
         self.next_token = now + self.packet_time;
         Some((flow.flow, Credit { number: flow.issued, segment, class: 0 }))
     }
