@@ -476,6 +476,45 @@ def test_a_trial_without_a_value_of_a_measure_is_invalid(tmp_path: Path) -> None
     assert outcomes_of(tune.search(SMALL, space, trials=9, **options)) == outcomes_of(tuned)
 
 
+@pytest.mark.parametrize(("kept", "shown"), [(4, "better"), (2, "no interval: it needs 3 seeds")])
+def test_a_fresh_seed_without_a_value_is_left_out_of_both_sides(
+    monkeypatch: pytest.MonkeyPatch, kept: int, shown: str
+) -> None:
+    why = "mean fct: a run has 5 such flows, and 100 are needed"
+    lost = [math.nan] * (5 - kept)
+
+    def measure(_: Tuned, unmeasured: list[Trial], *rest: Any) -> list[Trial]:
+        values = {0: [9.0, 2.0, 3.0, 4.0, 5.0], 1: [*lost, 1.0, 1.5, 2.1, 2.5][:5]}
+        return [
+            replace(trial, measured={"mean fct": values[index]}, missing={"mean fct": why})
+            for index, trial in enumerate(unmeasured)
+        ]
+
+    monkeypatch.setattr(study, "_measure", measure)
+    bound = objectives.constraint("mean fct <= 9 s")
+    done = [trial_of(0, [3.0]), trial_of(1, [1.0])]
+    so_far = replace(tuned_of(done, "mean fct"), bounds=(bound,))
+    tuned = study._measure_gains(so_far, 1, {"what": "tune"})
+    assert tuned.gain is not None
+    assert (tuned.gain.seeds, tuned.gain.of_seeds) == (kept, 5)
+    gain, held = tables.sentences(tuned)[:2]
+    assert shown in gain
+    for line in (gain, held):
+        assert line.endswith(f", over the {kept} of 5 seeds with a value ({why})")
+        assert "nan" not in line
+
+
+def test_fresh_seeds_without_any_value_give_a_reason_and_no_verdict() -> None:
+    base = sojourn.override(SMALL, {"workload.flows": 9})
+    complete = [trial_of(0, [], more={"p99 fct": [3.0]}), trial_of(1, [], more={"p99 fct": [1.0]})]
+    bound = objectives.constraint("p99 fct <= 9 s")
+    so_far = replace(tuned_of(complete, "p99 fct"), bounds=(bound,), scenario=base)
+    lines = tables.sentences(study._measure_gains(so_far, 1, {"what": "tune"}))[:2]
+    why = "no seed counts: p99 fct: a run has 9 such flows, and 100 are needed"
+    assert all(why in line for line in lines)
+    assert not any("nan" in line or "significant" in line or "inconc" in line for line in lines)
+
+
 def test_the_default_queue_of_a_transport_can_be_tuned() -> None:
     tuned = tune.search(
         SMALL, {"queue.threshold": "5 KB:200 KB"}, minimise="mean queue", trials=3, seeds=1

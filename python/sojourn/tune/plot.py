@@ -67,7 +67,11 @@ def _gain_title(tuned: Tuned) -> str:
     if tuned.gain is None:
         return f"no trial of {len(tuned.done)} is better than the baseline"
     gain = tuned.gain
+    if not gain.seeds:
+        return f"no fresh seed gives a value of {gain.measure}"
     interval = f"{ratio(gain.value)} ({ratio(gain.low)} to {ratio(gain.high)})"
+    if math.isnan(gain.low):
+        interval = ratio(gain.value)
     return (
         f"{gain.measure} of trial {gain.trial} on {gain.seeds} fresh seeds:"
         f" {interval} times the baseline"

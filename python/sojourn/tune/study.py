@@ -31,7 +31,7 @@ from sojourn.scenario.fields import find, value_at
 from sojourn.scenario.overrides import override
 from sojourn.scenario.reading import Scenario, with_files
 from sojourn.tune import objectives, optuna_sampler, ranges
-from sojourn.tune.objectives import MIN_VALUE, Goal
+from sojourn.tune.objectives import MIN_VALUE, Constraint, Goal
 from sojourn.tune.ranges import Parameter
 from sojourn.tune.trials import INVALID, STOPPED, Gain, Held, Trial, Tuned, is_surely_worse
 
@@ -376,7 +376,7 @@ def _measure(
     updated = []
     for index, trial in enumerate(trials):
         measured = {name: list(values) for name, values in trial.measured.items()}
-        at_least, why, thread_s = trial.at_least, trial.why, trial.thread_s
+        at_least, missing, thread_s = trial.at_least, dict(trial.missing), trial.thread_s
         for result in results[index * len(seeds) : (index + 1) * len(seeds)]:
             thread_s += _thread_time(result)
             for measure in so_far.measures:
@@ -384,9 +384,10 @@ def _measure(
                 measured.setdefault(measure.text, []).append(statistic.value)
                 at_least |= statistic.at_least
                 if math.isnan(statistic.value):
-                    why = why or measure.why_missing(result)
+                    missing.setdefault(measure.text, measure.why_missing(result))
+        why = trial.why or next(iter(missing.values()), "")
         known = replace(trial, measured=measured, at_least=at_least, why=why)
-        updated.append(replace(known, thread_s=thread_s))
+        updated.append(replace(known, missing=missing, thread_s=thread_s))
     return updated
 
 
@@ -413,18 +414,28 @@ def _measure_gains(so_far: Tuned, seeds: int, options: Mapping[str, Any]) -> Tun
     title = f"{options['what']}, fresh seeds"
     baseline, *trials = _measure(so_far, unmeasured, fresh, {**options, "what": title})
     gains = [_gain(baseline, trial, goal) for trial in trials for goal in so_far.goals]
-    held = [
-        Held(trial.number, bound, *metrics.t_interval(trial.measured[bound.measure.text]))
-        for trial in trials
-        for bound in so_far.bounds
-    ]
+    held = [_held(trial, bound) for trial in trials for bound in so_far.bounds]
     return replace(so_far, gains=tuple(gains), held=tuple(held))
 
 
 def _gain(baseline: Trial, trial: Trial, goal: Goal) -> Gain:
+    """Return the gain over the seeds that give a value in both."""
     name = goal.measure.text
-    logs = [np.log(np.maximum(item.measured[name], MIN_VALUE)) for item in (baseline, trial)]
-    before, after = (math.exp(values.mean()) for values in logs)
-    return Gain(
-        trial.number, name, *paired.interval(logs[1] - logs[0]), before, after, len(logs[0])
-    )
+    values = np.array([item.measured[name] for item in (baseline, trial)])
+    kept = values[:, ~np.isnan(values).any(axis=0)]
+    why = next((item.missing[name] for item in (baseline, trial) if name in item.missing), "")
+    seeds = (kept.shape[1], values.shape[1], why)
+    if not kept.size:
+        return Gain(trial.number, name, *[math.nan] * 5, *seeds)
+    logs = np.log(np.maximum(kept, MIN_VALUE))
+    before, after = (math.exp(each.mean()) for each in logs)
+    return Gain(trial.number, name, *paired.interval(logs[1] - logs[0]), before, after, *seeds)
+
+
+def _held(trial: Trial, bound: Constraint) -> Held:
+    """Return the mean of a bounded measure over the seeds that give a value."""
+    name = bound.measure.text
+    values = np.array(trial.measured[name])
+    kept = values[~np.isnan(values)]
+    seeds = (len(kept), len(values), trial.missing.get(name, ""))
+    return Held(trial.number, bound, *metrics.t_interval(kept), *seeds)

@@ -3,6 +3,7 @@
 Tables contain values over the seeds of the search; gains and bounds are over fresh seeds.
 """
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 
+from sojourn.analysis.metrics import LEAST_FOR_MEAN
 from sojourn.base import files
 from sojourn.base.units import format_bit_rate, format_long_time, format_size, format_time
 from sojourn.scenario.controller_files import KIND, is_name
@@ -147,17 +149,29 @@ def _gain_lines(tuned: Tuned) -> list[str]:
         gains = [gain for gain in tuned.gains if gain.trial == number]
         pairs = zip(gains, tuned.goals, strict=True)
         text = "; ".join(_gain_text(gain, goal) for gain, goal in pairs)
-        lines.append(f"trial {number} on {gains[0].seeds} fresh seeds: {text}")
+        lines.append(f"trial {number} on {gains[0].of_seeds} fresh seeds: {text}")
     return lines
 
 
 def _gain_text(gain: Gain, goal: Goal) -> str:
+    if not gain.seeds:
+        return f"no seed counts: {gain.why}"
     before, after = (formatted(goal.measure, value) for value in (gain.before, gain.after))
     better, worse = (gain.high < 1, gain.low > 1)[:: -1 if goal.maximise else 1]
     verdict = "better" if better else "worse" if worse else "no significant difference"
     value, low, high = (ratio(number) for number in (gain.value, gain.low, gain.high))
-    interval = f"ratio {value} ({low} to {high}; {verdict})"
-    return f"{gain.measure} {after}, baseline {before}, {interval}"
+    interval = f"{low} to {high}; {verdict}"
+    if math.isnan(gain.low):
+        interval = f"no interval: it needs {LEAST_FOR_MEAN} seeds"
+    text = f"{gain.measure} {after}, baseline {before}, ratio {value} ({interval})"
+    return f"{text}{_left_out(gain)}"
+
+
+def _left_out(item: Gain | Held) -> str:
+    """Return the number of seeds that count and the reason, if some give no value."""
+    if item.seeds == item.of_seeds:
+        return ""
+    return f", over the {item.seeds} of {item.of_seeds} seeds with a value ({item.why})"
 
 
 def _relative_excess(tuned: Tuned, trial: Trial) -> dict[Constraint, float]:
@@ -168,13 +182,19 @@ def _relative_excess(tuned: Tuned, trial: Trial) -> dict[Constraint, float]:
 
 def _bound_line(held: Held) -> str:
     bound = held.bound
+    place = f"trial {held.trial} on fresh seeds: {bound.text}"
+    if not held.seeds:
+        return f"{place}: no seed counts: {held.why}"
     value, low, high = (
         formatted(bound.measure, number) for number in (held.value, held.low, held.high)
     )
     worst, best = (held.low, held.high) if bound.at_least else (held.high, held.low)
     is_satisfied, is_violated = bound.excess(worst) <= 0, bound.excess(best) > 0
     verdict = "satisfied" if is_satisfied else "violated" if is_violated else "inconclusive"
-    return f"trial {held.trial} on fresh seeds: {bound.text}: {value} ({low} to {high}; {verdict})"
+    interval = f"{low} to {high}; {verdict}"
+    if math.isnan(held.low):
+        interval = "no interval: it needs 2 seeds"
+    return f"{place}: {value} ({interval}){_left_out(held)}"
 
 
 def _count(tuned: Tuned, ended: str) -> int:

@@ -48,6 +48,8 @@ class Trial:
     """Outcome: `done`, `stopped early` or `refused`."""
     why: str = ""
     """Error of an invalid scenario."""
+    missing: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Reason for each measure of which a seed gives no value; empty after a resumed search."""
     at_least: bool = False
     """True if a value is a lower bound because flows did not finish."""
     thread_s: float = field(default=0.0, compare=False)
@@ -82,6 +84,11 @@ class Gain:
     after: float
     """Geometric means of the measure over seeds: of the baseline, and of the trial."""
     seeds: int
+    """Number of seeds that give a value in both; the others are left out of all numbers."""
+    of_seeds: int
+    """Number of all seeds."""
+    why: str = ""
+    """Reason why seeds give no value; empty if all of them give one."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,12 @@ class Held:
     value: float
     low: float
     high: float
+    seeds: int
+    """Number of seeds that give a value."""
+    of_seeds: int
+    """Number of all seeds."""
+    why: str = ""
+    """Reason why seeds give no value; empty if all of them give one."""
 
 
 @dataclass(frozen=True, repr=False)
