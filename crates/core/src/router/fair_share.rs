@@ -211,7 +211,7 @@ impl Router for FairShare {
         state.queued += u64::from(packet.bytes);
         state.last_seen = now;
         if packet.kind == Kind::Syn {
-            // Flow numbers are reused.
+            // A repeated SYN starts the flow again.
             state.downstream = f64::INFINITY;
         }
         if packet.kind == Kind::Fin {

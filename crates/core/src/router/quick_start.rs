@@ -16,7 +16,7 @@ crate::parameters! {
         /// Utilisation up to which rates are approved, as a fraction of the link rate.
         pub threshold: f64 = 0.9, where positive_fraction;
         /// Measurement interval of the utilisation, about an RTT. The larger of the last two
-        /// measurements counts, and all rates approved since the start of the first of them.
+        /// measurements counts, and all rates approved in this interval and in the last one.
         pub interval: Duration = Duration::from_millis(150), where positive;
     }
 }

@@ -79,8 +79,10 @@ crate::parameters! {
         /// Time of a pause in units of 512 bit times of the paused link (IEEE 802.1Qbb; IEEE 802.3
         /// clause 31B). The pause ends then, unless another frame has restarted the time: while a link
         /// is paused, the switch repeats the frame each half of the time that remains after the longest
-        /// wait of a frame, so that a single lost frame does not end the pause. Links with losses then
-        /// lose frames, too. By default pauses do not expire, and frames are not lost.
+        /// wait of a frame, so that a single lost frame does not end the pause, if that wait is at most
+        /// half of the pause. With shorter pauses frames may come too late, and take capacity from data of
+        /// the reverse link. Links with losses then lose frames, too. By default pauses do not expire, and
+        /// frames are not lost.
         pub quanta: Option<u32> = None, where sixteen_bits;
         /// Time that the neighbour takes to react to a pause frame, for the computed headroom
         /// only.
