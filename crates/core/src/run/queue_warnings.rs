@@ -254,7 +254,6 @@ impl Scenario {
         simulation: &Simulation<'_>,
     ) -> Option<String> {
         let pause = self.switch.pause.as_ref()?;
-        let headroom = pause.headroom?;
         let (switch, drops) = simulation.network.most_overruns()?;
         let numbers = &simulation.network.traffic().numbers;
         let lanes = pause.classes.as_ref().map_or(numbers.len(), Vec::len);
@@ -265,11 +264,21 @@ impl Scenario {
             })
             .max()?;
         let (name, needed) = (&graph.nodes[switch as usize].name, Bytes(needed));
-        Some(format!(
-            "switch `{name}` dropped {drops} packets of paused traffic classes: \
-             `switch.pause.headroom` is {headroom}, and up to {needed} arrive by a link before it pauses; \
-             leave `headroom` out"
-        ))
+        let cause = match (pause.headroom, pause.quanta) {
+            (Some(headroom), _) => format!(
+                "`switch.pause.headroom` is {headroom}, and up to {needed} arrive by a link before it \
+                 pauses; leave `headroom` out"
+            ),
+            (None, Some(quanta)) => format!(
+                "`switch.pause.quanta` is {quanta}, and pauses ended before their frames were repeated; \
+                 give more"
+            ),
+            (None, None) => format!(
+                "the computed headroom of up to {needed} a link does not contain slower frames of links \
+                 with rate traces; give more as `headroom`"
+            ),
+        };
+        Some(format!("switch `{name}` dropped {drops} packets of paused traffic classes: {cause}"))
     }
 
     /// Warns of a queue that marks ECN-capable packets, and accepts the others beyond that.

@@ -457,6 +457,24 @@ fn paused_classes_that_drop_for_lack_of_headroom() {
 }
 
 #[test]
+fn pauses_that_end_before_their_frames_are_repeated() {
+    // Frames wait up to 0.9 us for a packet on the reverse links, longer than a pause of 0.5 us.
+    let host = |name| format!("{name},s,100 Gbps,5 us,10 Gbps,\n");
+    let slow_back = graph(&["h0", "h1", "h2"].map(host).concat());
+    let flow = |source, target| json!({ "source": source, "target": target, "size": "2 MB" });
+    let mut scenario = with(
+        &paused_senders(),
+        json!({
+            "switch": { "shared_buffer": "2 MB", "pause": { "quanta": 100 } },
+            "workload": { "flows": [flow(0, 2), flow(1, 2), flow(2, 0), flow(2, 1)] },
+        }),
+    );
+    scenario["topology"] = slow_back;
+    let words = "`switch.pause.quanta` is 100, and pauses ended before";
+    assert_warns(&scenario, words, json!({ "switch": { "pause": { "quanta": 1_000 } } }));
+}
+
+#[test]
 fn pauses_that_leave_no_time_to_mark() {
     let queue = |threshold: &str| json!({ "kind": "ecn_threshold", "threshold": threshold });
     let marks = json!({ "transport": "dcqcn", "queue": queue("900 KB") });
