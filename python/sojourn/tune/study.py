@@ -426,7 +426,8 @@ def _gain(baseline: Trial, trial: Trial, goal: Goal) -> Gain:
     why = next((item.missing[name] for item in (baseline, trial) if name in item.missing), "")
     seeds = (kept.shape[1], values.shape[1], why)
     if not kept.size:
-        return Gain(trial.number, name, *[math.nan] * 5, *seeds)
+        nan = math.nan
+        return Gain(trial.number, name, nan, nan, nan, nan, nan, *seeds)
     logs = np.log(np.maximum(kept, MIN_VALUE))
     before, after = (math.exp(each.mean()) for each in logs)
     return Gain(trial.number, name, *paired.interval(logs[1] - logs[0]), before, after, *seeds)
