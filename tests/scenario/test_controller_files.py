@@ -57,6 +57,13 @@ HASTY: dict[str, Any] = {
     },
 }
 
+# Losses leave holes in the cumulative acknowledgements.
+LOSSY: dict[str, Any] = {
+    "queue": {"kind": "drop_tail", "capacity": "20 KB"},
+    "topology": {"rate": "10 Gbps", "bottleneck_rate": "1 Gbps", "delay": "10 us"},
+    "transport": {"reliability": {"recovery": "rack"}},
+}
+
 ONE: dict[str, Any] = {
     "environment": "paper",
     "topology": {"kind": "link", "rate": "1 Gbps", "delay": "100 us"},
@@ -159,6 +166,7 @@ def test_a_monitor_counts_like_a_controller(
         ("dctcp.py:Dctcp", "dctcp", {"switch": {"shared_buffer": "60 KB"}}),
         ("swift.py:Swift", "swift", {"topology": {"delay": "2 us"}}),
         ("hpcc.py:Hpcc", "hpcc", {"topology": {"rate": "10 Gbps"}}),
+        ("hpcc.py:Hpcc", "hpcc", LOSSY),
     ],
 )
 def test_python_and_core_controllers_give_identical_results(

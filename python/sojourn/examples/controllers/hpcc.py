@@ -30,20 +30,24 @@ class Hpcc(sojourn.Controller):
         self.utilisation = 1.0
         self.last: list[sojourn.HopTelemetry] = []
         self.changed_at = 0
+        self.changed_at_s = 0.0
 
     def on_ack(self, ack: sojourn.Ack) -> None:
         last, self.last = self.last, ack.hops
         if not last:
-            self.changed_at = ack.next
+            self.changed_at, self.changed_at_s = ack.next, ack.now_s
             return
         self.average(last)
         excess = self.utilisation / self.eta
         rate = self.reference * (1.0 / excess) + self.additive_increase_bps
         least = min(self.min_rate_bps, self.line_rate)
         self.rate = min(max(rate, least), self.line_rate)
-        if ack.cumulative > self.changed_at:
+        # While a segment is missing, the cumulative acknowledgement does not show ends of RTTs.
+        is_later = ack.advanced == 0 and ack.sent_at_s > self.changed_at_s
+        if ack.cumulative > self.changed_at or is_later:
             self.reference = self.rate
             self.changed_at = max(self.changed_at, ack.next)
+            self.changed_at_s = ack.now_s
 
     def average(self, last: list[sojourn.HopTelemetry]) -> None:
         """Average the largest utilisation of the path's links since the last ACK."""
