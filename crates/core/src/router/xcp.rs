@@ -250,16 +250,18 @@ mod tests {
             .with_header(Header::Xcp { rtt, spacing, feedback: f32::INFINITY })
     }
 
-    /// Returns the feedback of `departures` equal packets in the interval that follows one with
-    /// `arrivals` packets, on a link of 1 Gb/s.
-    fn feedback(rule: &str, arrivals: u32, departures: u32) -> Vec<f64> {
+    /// Returns the feedback of `departures` equal packets on a link of 1 Gb/s, after one interval for each
+    /// number of `arrivals`.
+    fn feedback(rule: &str, arrivals: &[u32], departures: u32) -> Vec<f64> {
         let config = Config::read(&json!({ "rule": rule })).unwrap();
         let mut router = config.build_for(Rate::from_gbps(1), Random::new(1, "router"));
         router.interval = 0.1;
-        for _ in 0..arrivals {
-            router.on_arrival(&mut data(0.1, 0.01), &FLOW, Time::ZERO);
+        for count in arrivals {
+            for _ in 0..*count {
+                router.on_arrival(&mut data(0.1, 0.01), &FLOW, Time::ZERO);
+            }
+            router.end_control_interval();
         }
-        router.end_control_interval();
         let depart = |_| {
             let mut packet = data(0.1, 0.01);
             router.on_departure(&mut packet, PortView { now: Time::ZERO, backlog: 0 });
@@ -273,14 +275,22 @@ mod tests {
         // 1000 packets in 100 ms are 10 MB/s of 125 MB/s. 40 % of the rest is distributed over 1000
         // packets.
         let expected = 0.4 * (125e6 - 10e6) / 1000.0;
-        let published = feedback("published", 1000, 2000);
+        let published = feedback("published", &[1000], 2000);
         for one in &published {
             assert!((one / expected - 1.0).abs() < 1e-4, "{one} is not {expected}");
         }
-        let residue = feedback("residue", 1000, 2000);
+        let residue = feedback("residue", &[1000], 2000);
         let (sum, available) = (residue.iter().sum::<f64>(), expected * 1000.0);
         assert!((sum / available - 1.0).abs() < 1e-3, "{sum} is not {available}");
         assert!(residue[1500].abs() < f64::EPSILON, "the pool is empty");
+    }
+
+    #[test]
+    fn an_interval_without_packets_allots_nothing() {
+        for rule in ["published", "residue"] {
+            assert!(feedback(rule, &[1000], 1)[0] > 0.0, "{rule}");
+            assert!(feedback(rule, &[1000, 0], 1)[0].abs() < f64::EPSILON, "{rule}");
+        }
     }
 
     #[test]

@@ -330,17 +330,17 @@ mod tests {
     #[test]
     fn the_estimate_of_a_trace_is_that_of_its_flows() {
         let text =
-            "# comment\nsize_bytes, start_s, source, target\n3000,0,0,9\n 5000, 1e-3, 1, 9\n";
+            "# comment\nsize_bytes, start_s, source, target\n3000000,0,0,9\n 5000000, 1e-3, 1, 9\n";
         let trace =
             estimate_of(&json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } }));
         let flows = estimate_of(&json!({ "kind": "flows", "flows": [
-            { "source": 0, "target": 9, "size": "3000 B" },
-            { "source": 1, "target": 9, "size": "5000 B", "start": "1 ms" },
+            { "source": 0, "target": 9, "size": "3 MB" },
+            { "source": 1, "target": 9, "size": "5 MB", "start": "1 ms" },
         ] }));
-        assert!((trace.payload - 8000.0).abs() < 1e-9, "{}", trace.payload);
+        assert!((trace.payload - 8e6).abs() < 1e-6, "{}", trace.payload);
         let ratio = trace.packet_hops / flows.packet_hops;
-        // The rows of a trace are counted by its lines.
-        assert!((ratio - 1.0).abs() < 0.2, "{ratio}");
+        // The flows of a trace, each of which has a packet that is half full, are estimated from its size.
+        assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");
     }
 
     #[test]

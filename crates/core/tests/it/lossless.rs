@@ -45,12 +45,13 @@ fn headroom_below_the_data_in_flight_causes_losses() {
 
 #[test]
 fn the_computed_headroom_holds_on_links_that_rounded_times_make_faster() {
-    // 1024 B at 800 Gb/s take 10 instead of 10.24 ns, and 512 B take 5 instead of 5.12 ns.
+    // 1024 B at 800 Gb/s take 10 instead of 10.24 ns, and 512 B take 5 instead of 5.12 ns. The queue hardly
+    // drains in the 40 us until a pause takes effect.
     for payload in ["984 B", "472 B"] {
         let results = run(&with(
             &incast(),
             json!({
-                "topology": { "rate": "800 Gbps", "bottleneck_rate": "400 Gbps", "delay": "20 us" },
+                "topology": { "rate": "800 Gbps", "bottleneck_rate": "1 Gbps", "delay": "20 us" },
                 "packet": { "payload": payload, "time_unit": "1 ns" },
                 "switch": { "shared_buffer": "30 MB" },
                 "workload": flows(&[
@@ -58,6 +59,7 @@ fn the_computed_headroom_holds_on_links_that_rounded_times_make_faster() {
                     (0.0, 1, 4, 20_000_000),
                     (0.0, 2, 5, 20_000_000),
                 ]),
+                "time_limit": "1 ms",
             }),
         ));
         assert_eq!(count(&results, "drops"), 0, "{payload}");

@@ -102,6 +102,24 @@ fn only_an_ack_per_rtt_moves_the_reference() {
 }
 
 #[test]
+fn the_reference_moves_once_per_rtt_although_a_segment_is_missing() {
+    let mut flow = flow(&json!({}));
+    ack(&mut *flow, (1, 9), [1_000, 0, 0]);
+    let at = |us| Time::ZERO + Duration::from_micros(us);
+    // SACKs of packets that were sent and acknowledged at these times; segment 1 stays missing. The second
+    // and the last but one end an RTT. The average utilisation of 1 takes 5 % of the reference.
+    let rates = [(0, 4), (3, 8), (5, 9), (7, 11), (12, 16), (13, 17)].map(|(sent_at, now)| {
+        let (now, sent_at) = (at(now), at(sent_at));
+        flow.on_ack(&Ack { now, sent_at, cumulative: 1, next: 90, advanced: 0, ..ACK });
+        rate(&*flow)
+    });
+    let expected = [95.05, 95.05, 90.347_5, 90.347_5, 90.347_5, 85.880_125];
+    for (rate, expected) in rates.iter().zip(expected) {
+        assert!((rate - expected).abs() < 1e-9, "{rates:?}");
+    }
+}
+
+#[test]
 fn stages_of_additive_increase_precede_a_multiplicative_one() {
     for (max_stage, expected) in [(0, 100.0), (5, 50.1)] {
         let mut flow = flow(&json!({ "max_stage": max_stage, "reaction": "per_ack" }));
