@@ -105,6 +105,11 @@ impl Gaps {
             self.name_before(self.next_until, now + period);
             self.next_until = lost_before;
         }
+        self.take(missing)
+    }
+
+    /// Returns the next packet to name in this period, or `u32::MAX`.
+    pub fn take(&mut self, missing: impl Fn(u32) -> u32) -> u32 {
         if self.from >= self.until {
             return u32::MAX;
         }

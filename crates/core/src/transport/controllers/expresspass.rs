@@ -289,19 +289,27 @@ impl Inbound {
         if now < self.resend_at {
             return self.gap(now, missing);
         }
-        // Of an unbounded flow no more packets were sent than credits.
-        let until = if self.is_unbounded { self.issued } else { u32::MAX };
+        if self.is_unbounded {
+            self.begin_timeout(now, config);
+            // No more packets were sent than credits.
+            self.gaps.name_before(self.issued, self.resend_at);
+            return self.gaps.take(|from| missing(self.flow, from));
+        }
         let segment = missing(self.flow, self.resend_from);
-        let segment = if segment < until { segment } else { u32::MAX };
         self.resend_from = segment.wrapping_add(1);
         if segment == u32::MAX {
-            // All have been named, and the next timeout begins.
-            if config.feedback {
-                self.rate = (self.rate / 2.0).max(MIN_RATE);
-            }
-            self.resend_at = now + config.resend_timeout;
+            // All have been named.
+            self.begin_timeout(now, config);
         }
         segment
+    }
+
+    /// Begins the next timeout, at a lower rate.
+    fn begin_timeout(&mut self, now: Time, config: &Config) {
+        if config.feedback {
+            self.rate = (self.rate / 2.0).max(MIN_RATE);
+        }
+        self.resend_at = now + config.resend_timeout;
     }
 }
 

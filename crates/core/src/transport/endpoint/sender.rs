@@ -97,8 +97,10 @@ pub struct Sender {
     /// Ends of the flows that are not acknowledged, on a persistent connection.
     flow_ends: Option<Box<FlowEnds>>,
     state: SenderState,
-    /// True if a FIN to the routers is to be sent at the end of the flow.
+    /// True if a FIN is to be sent at the end of the flow: to routers, or to end the credit of a flow that
+    /// was stopped.
     owes_fin: bool,
+    was_stopped: bool,
     credit: CreditState,
     /// Segments before this one were sent before the last request that followed a timeout.
     requested_until: u32,
@@ -183,6 +185,7 @@ impl Sender {
                 SenderState::Established
             },
             owes_fin: mechanism.signalling.sends_fin(),
+            was_stopped: false,
             credit: CreditState::new(mechanism.credit),
             requested_until: 0,
             scoreboard,
@@ -237,6 +240,7 @@ impl Sender {
         self.scoreboard.stop(is_group_open.into());
         // The receiver, which does not know the end of the flow, would send credit for ever.
         self.owes_fin |= self.uses_credit();
+        self.was_stopped = true;
     }
 
     /// Returns true if data may be sent.

@@ -67,7 +67,11 @@ impl Sender {
     /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
     /// `missed_request` is true if the receiver missed the first request.
     pub fn on_credit(&mut self, now: Time, segment: u32, missed_request: bool) {
-        self.rto_start = now;
+        // A flow that was stopped and has nothing to send awaits ACKs. Credits go on, as the receiver does
+        // not know its end.
+        if !self.was_stopped || self.scoreboard.unsent() > 0 {
+            self.rto_start = now;
+        }
         if missed_request && self.scoreboard.highest() == 0 {
             self.credit_losses += 1;
         }
