@@ -91,3 +91,35 @@ def test_a_varied_kind_states_the_differences_of_a_varied_component() -> None:
     (line,) = of_component
     assert line.startswith("runs also differ in queue.capacity (drop_tail 90 KB, codel "), line
     assert of_kind == of_component
+
+
+def test_a_varied_transport_of_a_class_states_how_its_loss_recovery_differs() -> None:
+    parts = [{**COMPARED["workload"], "class": name} for name in ("a", "b")]
+    workload = {"kind": "mixed", "parts": parts}
+    (line,) = [
+        line
+        for line in notes({"transports.b": ["dctcp", "homa"]}, workload=workload)
+        if "differ" in line
+    ]
+    assert line.startswith("apart from congestion control, schemes differ in "), line
+    assert "transports.b.reliability.recovery (dctcp rack, homa selective_repeat)" in line, line
+    assert "transports.b.reliability.tail_probe (dctcp 10 ms, homa none)" in line, line
+    (line,) = [
+        line
+        for line in notes(
+            {"transports.b.gain": [0.1, 0.2]}, workload=workload, transports={"b": "dctcp"}
+        )
+        if "differ" in line
+    ]
+    assert line == "the schemes differ only in congestion control and its parameters"
+
+
+def test_a_class_without_a_transport_of_its_own_has_that_of_the_scenario() -> None:
+    parts = [{**COMPARED["workload"], "class": name} for name in ("a", "b")]
+    changes = {"workload": {"kind": "mixed", "parts": parts}}
+    schemes = {
+        "x": {"transport": "dctcp"},
+        "y": {"transport": "dctcp", "transports": {"b": "dctcp"}},
+    }
+    lines = [line for line in notes({}, schemes=schemes, **changes) if "differ" in line]
+    assert lines == ["the schemes differ only in congestion control and its parameters"]

@@ -15,6 +15,9 @@ from sojourn.scenario.reading import kind_of
 LAW = "transport"
 """Field of the control law; its table `reliability` belongs to the environment."""
 
+OF_CLASSES = "transports"
+"""Field of the transports of classes of flows."""
+
 ENVIRONMENT = "environment"
 """Field of the environment."""
 
@@ -185,8 +188,9 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     varied = by.removesuffix(".kind")
     if len(scenarios) < 2:
         return []
+    of_class = {cls: None for each in scenarios.values() for cls in each["scenario"][OF_CLASSES]}
     fields = {
-        name: dict([*_environment(summary), *(_experiment(summary) if are_named else ())])
+        name: dict([*_environment(summary, of_class), *(_experiment(summary) if are_named else ())])
         for name, summary in scenarios.items()
     }
     paths = list(dict.fromkeys(path for table in fields.values() for path in table))
@@ -228,7 +232,13 @@ def _follows(path: str, texts: Mapping[str, str], environments: Mapping[str, str
     """Return true if a field of the environment has one value in each of several environments."""
     pairs = {(environments[name], text) for name, text in texts.items()}
     names = set(environments.values())
-    return path.startswith(OF_ENVIRONMENT) and 1 < len(names) == len(pairs)
+    is_set = path.startswith(OF_ENVIRONMENT) or _is_of_class(path)
+    return is_set and 1 < len(names) == len(pairs)
+
+
+def _is_of_class(path: str) -> bool:
+    """Return true for a field of the loss recovery of a class."""
+    return path.startswith(f"{OF_CLASSES}.") and ".reliability." in path
 
 
 def _is_inside(line: str, other: str) -> bool:
@@ -236,12 +246,18 @@ def _is_inside(line: str, other: str) -> bool:
     return path.startswith(f"{table}.")
 
 
-def _environment(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a run's environment with their paths."""
+def _environment(summary: Mapping[str, Any], classes: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a run's environment with their paths, of the transports of classes too.
+
+    A class without a transport of its own has that of the scenario.
+    """
     scenario = summary["scenario"]
     for name in (ENVIRONMENT, "packet", "host", "switch", "routing"):
         yield from _leaves(scenario[name], name)
     yield from _leaves(_reliability(scenario[LAW]), "reliability")
+    for name in classes:
+        transport = scenario[OF_CLASSES].get(name, scenario[LAW])
+        yield from _leaves(_reliability(transport), f"{OF_CLASSES}.{name}.reliability")
     if queues := summary.get("queues"):
         yield "queue", queues[0]["switch"]["kind"]
         yield "queue.capacity", queues[0]["switch"].get("capacity", "none")
