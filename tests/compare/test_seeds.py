@@ -6,7 +6,7 @@ import pytest
 import sojourn
 from sojourn import metrics
 from sojourn.analysis import breakdown
-from sojourn.compare import tables
+from sojourn.compare import paired_tables, tables
 from sojourn.show.warnings import convergence_warnings_of_run
 
 TRACE = "start_s,source,target,size_bytes\n" + "".join(
@@ -48,10 +48,22 @@ def test_seeds_that_give_the_same_runs_are_one_run() -> None:
     assert breakdown.differences(accounts, "transport")["seeds"].max() == 1
 
 
+def test_ratios_of_which_some_seeds_have_no_flow_state_that() -> None:
+    drawn = {
+        "kind": "poisson",
+        "load": 0.4,
+        "flows": 10,
+        "sizes": {"kind": "fixed", "size": "20 KB"},
+    }
+    runs = sojourn.comparison(base(1) | {"workload": drawn}, SCHEMES, seeds=3).runs
+    remark = paired_tables.wording_of(runs).no_interval
+    assert remark == " (no interval: fewer than 3 seeds have such flows)"
+
+
 def test_the_only_seed_of_a_trace_needs_no_others() -> None:
     few = {"kind": "trace", "file": {"name": "f.csv", "text": TRACE[:150].rpartition("\n")[0]}}
     one = sojourn.comparison(base(1) | {"workload": few}, SCHEMES)
-    assert "(no interval: all seeds carry the same flows)" in one.sentences[0]
+    assert "(no interval: one seed, and all seeds carry the same flows)" in one.sentences[0]
     warnings = tables.comparison_warnings(one.table, one.runs, median=False)
     assert not any("more seeds" in line for line in warnings)
     run = sojourn.run(base(1))

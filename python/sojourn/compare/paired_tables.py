@@ -86,10 +86,13 @@ class Wording(NamedTuple):
 
 def wording_of(runs: Sequence[Run]) -> Wording:
     """Return the words for ratios of these runs; seeds that differ in paths alone may be enough."""
-    has_seeds = len({run.labels.get("seed") for run in runs}) > 1
-    if has_seeds or any(metrics.draws_flows(run.result) for run in runs):
+    seeds = len({run.labels.get("seed") for run in runs})
+    if seeds >= LEAST_FOR_MEAN:
+        few = f"fewer than {LEAST_FOR_MEAN} seeds have such flows"
+        return Wording(no_interval=f" (no interval: {few})")
+    if seeds > 1 or any(metrics.draws_flows(run.result) for run in runs):
         return Wording()
-    return Wording(no_interval=" (no interval: all seeds carry the same flows)")
+    return Wording(no_interval=" (no interval: one seed, and all seeds carry the same flows)")
 
 
 def sentences(
