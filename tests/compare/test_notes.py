@@ -10,7 +10,7 @@ import sojourn
 from conftest import COMPARED
 from sojourn.compare import comparison, paired_tables, tables
 from sojourn.runs.results import Run
-from sojourn.show.warnings import load_warnings
+from sojourn.show.warnings import drop_warnings, load_warnings
 
 
 def notes(variations: dict[str, Any]) -> list[str]:
@@ -149,6 +149,20 @@ def test_a_realised_load_far_from_the_configured_one_has_a_warning() -> None:
     reference = result.summary["load_reference"]["rate_bps"]
     assert warned(0.5 * 5e9 / reference) == []
     assert len(warned(1.0 * 5e9 / reference)) == 1
+
+
+def test_a_scheme_most_of_whose_packets_are_dropped_has_a_warning() -> None:
+    incast = {"kind": "incast", "fan_in": 200, "size": "20 KB", "events": 1, "interval": "1 s"}
+    star = {"topology": {"kind": "star", "hosts": 201}, "workload": incast, "time_limit": "1 s"}
+    transports = {"transport": ["dctcp", "pfabric"]}
+    runs = sojourn.comparison(star, transports).runs
+    counts = runs[1].result.summary["counts"]
+    share = 100 * counts["drops"] / counts["packets"]
+    text = f"queues dropped {share:.0f} % of all packets sent, data and ACKs"
+    results = {"dctcp": [runs[0].result], "pfabric": [runs[1].result]}
+    assert drop_warnings(results) == [f"warning: pfabric: {text}"]
+    assert drop_warnings({"": [runs[1].result]}) == [f"warning: {text}"]
+    assert drop_warnings({"": [runs[0].result]}) == []
 
 
 def test_warnings_name_schemes_and_seeds_and_are_merged() -> None:

@@ -24,6 +24,7 @@ from sojourn.show.result import (
 from sojourn.show.table import Table
 from sojourn.show.warnings import (
     convergence_warnings,
+    drop_warnings,
     load_warnings,
     names_of,
     scenario_warnings,
@@ -373,9 +374,11 @@ def comparison_warnings(table: pl.DataFrame, runs: Sequence[Run], *, median: boo
         remedy += ", or use the median"
     elif not median:
         remedy += ", or use --median"
+    results = {name: [run.result for run in group] for name, group in schemes.items()}
     return [
         *named_warnings(schemes),
-        *load_warnings({name: [run.result for run in group] for name, group in schemes.items()}),
+        *load_warnings(results),
+        *drop_warnings(results),
         *warm_up_warnings(run.result for run in runs),
         *doubt_lines(run.result for run in runs),
         *convergence_warnings(table, [*comparison.labels(table), "size", "class"], remedy),

@@ -31,6 +31,7 @@ from sojourn.show.intervals import format_value, with_half_widths
 from sojourn.show.table import Table
 from sojourn.show.warnings import (
     convergence_warnings_of_run,
+    drop_warnings,
     load_warnings,
     scenario_warnings,
     trend_warnings,
@@ -443,6 +444,7 @@ def _notes(result: Result, of_tables: Sequence[str], *, is_automatic: bool) -> l
         notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of flows with a deadline met it")
     notes += scenario_warnings([result])
     notes += load_warnings({"": [result]})
+    notes += drop_warnings({"": [result]})
     notes += warm_up_warnings([result])
     notes += doubt_lines([result])
     notes += convergence_warnings_of_run(result)

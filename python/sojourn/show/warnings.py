@@ -1,4 +1,4 @@
-"""Warnings about results: load, convergence, trends, warm-up and scenarios."""
+"""Warnings about results: load, drops, convergence, trends, warm-up and scenarios."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,6 +13,9 @@ from sojourn.show.intervals import format_in_unit
 
 FAR_LOAD = 0.2
 """Relative difference of realised and configured load that is worth a warning."""
+
+MANY_DROPS = 0.5
+"""Share of the packets sent, data and ACKs, whose drops are worth a warning."""
 
 LIGHT_TAILS = ("fixed", "uniform", "exponential")
 """Distributions of sizes whose mean over few flows is near that of all."""
@@ -41,6 +44,25 @@ def load_warnings(schemes: Mapping[str, Sequence[Result]]) -> list[str]:
     return [
         f"warning: {f'{of}: ' if (of := names_of(names, schemes)) else ''}{line}"
         for line, names in named.items()
+    ]
+
+
+def drop_warnings(schemes: Mapping[str, Sequence[Result]]) -> list[str]:
+    """Return a line if queues drop most packets of a scheme, with the share of the worst."""
+    shares = {}
+    for name, results in schemes.items():
+        counts = [result.summary["counts"] for result in results]
+        # The fidelity `flows` has no packets.
+        sent, drops = (sum(each.get(key, 0) for each in counts) for key in ("packets", "drops"))
+        if drops > MANY_DROPS * sent:
+            shares[name] = drops / sent
+    if not shares:
+        return []
+    of = names_of(list(shares), schemes)
+    up_to = "up to " if len(shares) > 1 else ""
+    return [
+        f"warning: {f'{of}: ' if of else ''}queues dropped {up_to}"
+        f"{100 * max(shares.values()):.0f} % of all packets sent, data and ACKs"
     ]
 
 
