@@ -188,7 +188,9 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     varied = by.removesuffix(".kind")
     if len(scenarios) < 2:
         return []
-    of_class = {cls: None for each in scenarios.values() for cls in each["scenario"][OF_CLASSES]}
+    of_class = dict.fromkeys(
+        cls for each in scenarios.values() for cls in each["scenario"][OF_CLASSES]
+    )
     fields = {
         name: dict([*_environment(summary, of_class), *(_experiment(summary) if are_named else ())])
         for name, summary in scenarios.items()

@@ -64,17 +64,20 @@ impl Simulation<'_> {
     }
 
     /// Receives a request for credit: repeats the ACK if all data has arrived, as it may have if the flow has
-    /// no size, or if ACKs detect losses.
+    /// no size and this is not its first request, or if ACKs detect losses.
     pub(super) fn on_request(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         receiver_end.packets.on_received(now);
         let is_complete = receiver_end.completed_at < Time::NEVER;
         let transport = self.transports.of_class(receiver_end.class);
+        let has_begun =
+            receiver_end.credit_scheduler.is_some_and(|reference| reference.stage != Stage::New);
         let is_unbounded =
             self.flows.shared[slot].as_ref().is_some_and(|flow| flow.spec.size.is_none());
-        let is_answered =
-            is_complete || is_unbounded || transport.mechanism.acks.coalesced.is_some();
+        let is_answered = is_complete
+            || has_begun && is_unbounded
+            || transport.mechanism.acks.coalesced.is_some();
         let reply = is_answered.then(|| receiver_end.receiver.repeat_ack(packet));
         if !is_complete {
             if let Some(reference) = &mut receiver_end.credit_scheduler

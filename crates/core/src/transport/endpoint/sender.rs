@@ -100,6 +100,7 @@ pub struct Sender {
     /// True if a FIN is to be sent at the end of the flow: to routers, or to end the credit of a flow that
     /// was stopped.
     owes_fin: bool,
+    /// True if the flow had no size, and was ended.
     was_stopped: bool,
     credit: CreditState,
     /// Segments before this one were sent before the last request that followed a timeout.
