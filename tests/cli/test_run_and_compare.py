@@ -67,6 +67,21 @@ def test_a_run_prints_lower_bounds_of_a_job_and_its_messages_that_did_not_start(
     assert job.groups() == (*total.groups(), *bounds.groups())
 
 
+def test_jobs_are_measured_from_their_start_whatever_the_warm_up(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collective = '{ kind = "collective", algorithm = "ring", ranks = 4, size = "1 MB" }'
+    scenario = (
+        'topology = { kind = "star", hosts = 4 }\ntransport = "dctcp"\n'
+        f'warm_up = "1 ms"\nworkload = {collective}\n'
+    )
+    (directory / "job.toml").write_text(scenario, encoding="utf-8")
+    assert cli.invoke(["run", "job.toml"]) == 0
+    assert "1 ms are excluded; jobs are measured from their start" in capsys.readouterr().out
+    assert cli.invoke(["compare", "job.toml"]) == 0
+    assert "durations of jobs" in capsys.readouterr().out
+
+
 def test_a_run_states_where_results_are_and_takes_a_seed_and_fields(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,21 @@ def test_tables_have_the_documented_types(lossy: sojourn.Result) -> None:
         assert dict(table.schema) == results.EMPTY_SCHEMAS[name], name
 
 
+def test_a_credit_without_a_segment_has_no_number() -> None:
+    lone = {
+        "topology": {"kind": "star", "hosts": 2},
+        "transport": "expresspass",
+        "workload": {"kind": "flows", "flows": [{"source": 0, "target": 1, "size": "20 KB"}]},
+        "account": True,
+        "record": {"flows": [0]},
+    }
+    packets = sojourn.run(lone).packets
+    nulls = packets.group_by("kind").agg(nulls=pl.col("number").null_count(), sent=pl.len())
+    sent = {kind: (nulls, sent) for kind, nulls, sent in nulls.rows()}
+    assert sent["credit"][0] == sent["credit"][1] > 10
+    assert all(nulls == 0 for kind, (nulls, _) in sent.items() if kind != "credit")
+
+
 def test_packets_agree_with_flow_records(lossy: sojourn.Result) -> None:
     packets = lossy.packets
     by_flow = packets.group_by("flow").agg(

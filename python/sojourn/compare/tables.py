@@ -254,9 +254,10 @@ def comparison_notes(table: pl.DataFrame, runs: Sequence[Run], *, median: bool) 
 
 
 def _warm_up_note(table: pl.DataFrame, runs: Sequence[Run]) -> list[str]:
-    """Return a note on counters that include the warm-up, if there are any."""
+    """Return a note on counters and durations that include the warm-up, if there are any."""
     columns = {name for counters in counter_tables(table) for name in counters.columns}
     names = [name for name in (*metrics.COUNTS, comparison.QUEUE_MAX) if name in columns]
+    names += ["durations of jobs"] if durations.DURATION in table["metric"] else []
     has_warm_up = any(metrics.warm_up_s(run.result) for run in runs)
     return [f"warm-up included: {', '.join(names)}"] if names and has_warm_up else []
 

@@ -38,9 +38,6 @@ TABLES = (FLOWS, SAMPLES, LINKS, ACCOUNT, CHAIN, PACKETS, GAUGES, SERIES, HOPS)
 OF_FLOWS = (ACCOUNT, CHAIN, PACKETS, GAUGES)
 """Files of tables with rows of flows, besides the flow records."""
 
-ABSENT_PS = np.iinfo(np.uint64).max
-"""The core's value for an absent time."""
-
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
 """Outcomes of flows; a terminated flow was stopped because it would have missed its deadline."""
 
@@ -459,8 +456,10 @@ def record_tables(record: Mapping[str, Any], links: list[str]) -> dict[str, pl.D
             name: _names(values, names[name]) if name in names else values
             for name, values in columns.items()
         }
-        absent = pl.col("^(arrived|lost|starts)_ps$")
-        return pl.DataFrame(named).with_columns(pl.when(absent < ABSENT_PS).then(absent))
+        may_be_absent = pl.col("^((arrived|lost|starts)_ps|number)$")
+        # The core's value for an absent time or number is the greatest of its type.
+        is_present = may_be_absent != may_be_absent.upper_bound()
+        return pl.DataFrame(named).with_columns(pl.when(is_present).then(may_be_absent))
 
     files_by_name = {PACKETS: "packets", GAUGES: "gauges", SERIES: "series", HOPS: "hops"}
     return {file: table(record[name]) for file, name in files_by_name.items()}

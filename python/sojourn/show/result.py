@@ -434,7 +434,8 @@ def _notes(result: Result, of_tables: Sequence[str], *, is_automatic: bool) -> l
         notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if parse_time(warm_up) > 0:
-        notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
+        of_jobs = "; jobs are measured from their start" if result.summary.get("jobs") else ""
+        notes.append(f"warm-up: flows that start in the first {warm_up} are excluded{of_jobs}")
     notes += of_tables
     notes += _measured_notes(result)
     notes += _caller_notes(result)

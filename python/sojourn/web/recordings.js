@@ -59,8 +59,6 @@ const pick = (values, rows) => rows.map((row) => values[row]);
 
 /** Kinds of packets that are neither data nor answers to it. */
 const CONTROL = ["syn", "syn_ack", "request", "probe", "probe_ack", "loss_probe", "fin"];
-/** Number of packets that concern no segment. */
-const NO_SEGMENT = 2 ** 32 - 1;
 
 /**
  * Returns the time–sequence diagram: data, acknowledgements, control packets and losses of all kinds.
@@ -82,7 +80,7 @@ function packetPlot(table, { entry, payload }, prefix) {
   // The last segment of a flow is as short as the rest of its bytes.
   const whole = entry.outcome === "long_lived" ? Infinity : entry.size_bytes;
   const foot = (/** @type {number} */ row) =>
-    order[row] === NO_SEGMENT ? 0 : Math.min(order[row] * payload, whole);
+    Number.isFinite(order[row]) ? Math.min(order[row] * payload, whole) : 0;
   const top = (/** @type {number} */ row) => (isData(row) ? Math.min(foot(row) + payload, whole) : foot(row));
   const middle = (/** @type {number} */ row) => (foot(row) + top(row)) / 2;
   const groups = [
@@ -193,7 +191,7 @@ function packetText(table, row) {
     : Number.isFinite(lost[row])
       ? `lost ${atTime(lost[row])} at ${where[row]} (${why[row]})`
       : "under way at the end";
-  const hasNumber = order[row] !== NO_SEGMENT && !["syn", "syn_ack", "request"].includes(kind[row]);
+  const hasNumber = Number.isFinite(order[row]) && !["syn", "syn_ack", "request"].includes(kind[row]);
   const name = hasNumber ? `${nameOfKind(kind[row])} ${order[row]}` : nameOfKind(kind[row]);
   return `${name}${again}\nsent ${atTime(sent[row])}, ${fate}`;
 }
@@ -204,7 +202,7 @@ function packetCells({ columns: { kind, number: order, copy, sent, arrived, lost
     head: ["packet", "number", "copy", "sent", "arrived", "lost", "at"],
     rows: [...kind.keys()].map((row) => [
       kind[row],
-      order[row] === NO_SEGMENT ? "" : String(order[row]),
+      Number.isFinite(order[row]) ? String(order[row]) : "",
       String(copy[row]),
       atTime(sent[row]),
       atTime(arrived[row]),
