@@ -85,6 +85,8 @@ fn names_and_values() -> Vec<Value> {
         json!({ "topology": "Fat-Tree" }),
         json!({ "queue": { "kind": "fifo" } }),
         poisson(json!({ "sizes": "web_search" })),
+        poisson(json!({ "sizes": "20 KB" })),
+        poisson(json!({ "sizes": "20 ms" })),
         json!({ "model": "max_mim" }),
         json!({ "routing": "spray" }),
         json!({ "samples": { "interval": "1 ms", "queues": ["left->rihgt"] } }),

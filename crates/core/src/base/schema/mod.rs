@@ -10,12 +10,15 @@ use serde_json::{Map, Value, json};
 mod file;
 pub mod json_schema;
 mod macros;
+mod names;
 mod rules;
 pub(crate) mod table;
 mod values;
 
 pub use self::file::{File, Text, with_texts};
 use self::json_schema::Definitions;
+use self::names::listed;
+pub use self::names::{OtherName, choose, did_you_mean};
 pub use self::rules::{
     Bounds, Measure, Rule, Within, above_one, at_least_one, below_one, fraction, fraction_if_given,
     has_mean, has_mean_if_given, not_negative, not_negative_if_given, positive, positive_fraction,
@@ -288,32 +291,6 @@ pub fn parse(text: &str) -> Result<Value, Problem> {
     })
 }
 
-/// Returns the suggestion of the name nearest to `given`, as the end of a sentence; empty if every name is
-/// far.
-pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    // The comparison takes time proportional to the product of both lengths.
-    if given.len() > 200 {
-        return String::new();
-    }
-    let given = in_our_spelling(given);
-    names
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
-        .min()
-        .map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"))
-}
-
-/// Returns a name as scenarios spell names: `Fat-Tree` is `fat_tree`.
-fn in_our_spelling(name: &str) -> String {
-    name.to_lowercase().replace(['-', ' '], "_")
-}
-
-/// Returns a list of names for an error message.
-fn listed(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
 /// Returns the table of a `T` in `value`, whose keys must be among `names`.
 pub fn table<'a, T: Parameter>(
     value: &'a Value,
@@ -349,73 +326,6 @@ pub fn field<T: Parameter>(
         None | Some(Ok(())) => Ok(value),
         Some(Err(must)) => Err(Problem::new(name, format!("must be {must}, not {}", value.show()))),
     }
-}
-
-/// Name of a component elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub struct OtherName {
-    /// The name elsewhere.
-    pub elsewhere: &'static str,
-    /// The component's name here.
-    pub here: &'static str,
-    /// Values that make the component the one elsewhere: `, gain = 0.1`, or empty.
-    pub values: &'static str,
-}
-
-/// Returns the component that `value` names, and its parameters: `"name"` or `{kind = "name", …}`. The error
-/// for another name uses the names of components elsewhere, and the catalogue.
-pub fn choose<'a>(
-    value: &'a Value,
-    names: &[&'static str],
-    known_as: &[OtherName],
-    catalogue: fn() -> Vec<CatalogueEntry>,
-) -> Result<(&'a str, Value), Problem> {
-    let (kind, rest) = match value {
-        Value::String(kind) => (kind.as_str(), Value::Object(Map::new())),
-        Value::Object(table) => {
-            let Some(Value::String(kind)) = table.get("kind") else {
-                let message = format!("missing; give one of {}", listed(names));
-                return Err(Problem::new("kind", message));
-            };
-            let rest = table.iter().filter(|(key, _)| *key != "kind");
-            (kind.as_str(), Value::Object(rest.map(|(k, v)| (k.clone(), v.clone())).collect()))
-        }
-        other => {
-            let message = format!("expected one of {}, not {other}", listed(names));
-            return Err(Problem::new("", message));
-        }
-    };
-    if names.contains(&kind) {
-        return Ok((kind, rest));
-    }
-    let hint = explain_name(kind, known_as, &catalogue())
-        .unwrap_or_else(|| did_you_mean(kind, names.iter().copied()));
-    let message = format!("there is no `{kind}`{hint} (one of {})", listed(names));
-    Err(Problem::new(if value.is_object() { "kind" } else { "" }, message))
-}
-
-/// Returns what a name stands for that no component has, as the end of a sentence: it is a component's name
-/// elsewhere, or a value of one of its parameters.
-fn explain_name(
-    given: &str,
-    known_as: &[OtherName],
-    catalogue: &[CatalogueEntry],
-) -> Option<String> {
-    let given = in_our_spelling(given);
-    if let Some(OtherName { here, values, .. }) =
-        known_as.iter().find(|other| other.elsewhere == given)
-    {
-        return Some(if values.is_empty() {
-            format!("; its name here is `{here}`")
-        } else {
-            format!("; here it is {{kind = \"{here}\"{values}}}")
-        });
-    }
-    catalogue.iter().find_map(|CatalogueEntry { name, entries, .. }| {
-        let is_word = |entry: &&ParameterInfo| entry.allowed.contains(&format!("\"{given}\""));
-        let parameter = &entries.iter().find(is_word)?.name;
-        Some(format!("; did you mean {{kind = \"{name}\", {parameter} = \"{given}\"}}?"))
-    })
 }
 
 /// Returns the catalogue's rows for a field: its own row and, for a table, those of its fields.
