@@ -8,7 +8,7 @@ use super::routes::tree::Branches;
 use super::routes::{Routes, Routing};
 use crate::base::random::Random;
 use crate::base::schema::json_schema::{Definitions, either};
-use crate::base::schema::{Parameter, Problem, did_you_mean, first_sentence, wrong};
+use crate::base::schema::{Parameter, Problem, did_you_mean, first_sentence, name_here, wrong};
 use crate::base::units::Time;
 use crate::load_balancing::policies::Config;
 use crate::load_balancing::{LoadBalancer, NextHops, Overlay, SwitchInfo};
@@ -116,7 +116,8 @@ impl Parameter for Forwarding {
         if value.is_string() && Routing::WORDS.contains(&kind) {
             return Routing::read(value).map(Self::FromHost);
         }
-        let hint = did_you_mean(kind, Routing::WORDS.iter().chain(Config::NAMES).copied());
+        let names = Routing::WORDS.iter().chain(Config::NAMES).copied();
+        let hint = name_here(kind, Config::KNOWN_AS).unwrap_or_else(|| did_you_mean(kind, names));
         let mut problem = wrong::<Self>(value);
         problem.message += &hint;
         Err(problem)

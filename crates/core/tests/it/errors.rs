@@ -89,6 +89,8 @@ fn names_and_values() -> Vec<Value> {
         poisson(json!({ "sizes": "20 ms" })),
         json!({ "model": "max_mim" }),
         json!({ "routing": "spray" }),
+        json!({ "routing": "letflow" }),
+        json!({ "workload": "allreduce" }),
         json!({ "samples": { "interval": "1 ms", "queues": ["left->rihgt"] } }),
         json!({ "samples": { "queues": ["left->right"] } }),
         // Units, signs and ranges.

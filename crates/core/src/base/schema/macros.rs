@@ -133,7 +133,7 @@ macro_rules! family {
             pub const NAMES: &'static [&'static str] = &[$(stringify!($part)),+];
 
             /// Names of components elsewhere.
-            const KNOWN_AS: &'static [$crate::base::schema::OtherName] =
+            pub(crate) const KNOWN_AS: &'static [$crate::base::schema::OtherName] =
                 &[$( $( $crate::base::schema::OtherName {
                     elsewhere: $other,
                     here: stringify!($here),

@@ -18,7 +18,7 @@ mod values;
 pub use self::file::{File, Text, with_texts};
 use self::json_schema::Definitions;
 use self::names::listed;
-pub use self::names::{OtherName, choose, did_you_mean};
+pub use self::names::{OtherName, choose, did_you_mean, name_here};
 pub use self::rules::{
     Bounds, Measure, Rule, Within, above_one, at_least_one, below_one, fraction, fraction_if_given,
     has_mean, has_mean_if_given, not_negative, not_negative_if_given, positive, positive_fraction,

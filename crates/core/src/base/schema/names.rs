@@ -54,16 +54,10 @@ fn explain_name(
     known_as: &[OtherName],
     catalogue: &[CatalogueEntry],
 ) -> Option<String> {
-    let word = in_our_spelling(given);
-    if let Some(OtherName { here, values, .. }) =
-        known_as.iter().find(|other| other.elsewhere == word)
-    {
-        return Some(if values.is_empty() {
-            format!("; its name here is `{here}`")
-        } else {
-            format!("; here it is {{kind = \"{here}\"{values}}}")
-        });
+    if let Some(name_here) = name_here(given, known_as) {
+        return Some(name_here);
     }
+    let word = in_our_spelling(given);
     let suggest = |kind: &str, parameter: &ParameterInfo, value: &str| {
         format!("; did you mean {{kind = \"{kind}\", {} = \"{value}\"}}?", parameter.name)
     };
@@ -82,6 +76,17 @@ fn explain_name(
         })
     };
     of_word.or_else(of_amount)
+}
+
+/// Returns the component's name here, as the end of a sentence, if `given` is its name elsewhere.
+pub fn name_here(given: &str, known_as: &[OtherName]) -> Option<String> {
+    let word = in_our_spelling(given);
+    let OtherName { here, values, .. } = known_as.iter().find(|other| other.elsewhere == word)?;
+    Some(if values.is_empty() {
+        format!("; its name here is `{here}`")
+    } else {
+        format!("; here it is {{kind = \"{here}\"{values}}}")
+    })
 }
 
 /// Returns the suggestion of the name nearest to `given`, as the end of a sentence; empty if every name is

@@ -13,4 +13,8 @@ crate::family! {
     pub enum Config as dyn LoadBalancerKind named "load_balancer" {
         conga, flowlets, random_next_hop, shortest_queue, weighted_ecmp,
     }
+    known_as {
+        "letflow" => flowlets, "drill" => shortest_queue, "adaptive_routing" => shortest_queue,
+        "wcmp" => weighted_ecmp,
+    }
 }

@@ -29,7 +29,8 @@ crate::family! {
         fq_codel, pfabric, red, round_robin, sfq, strict_priority,
     }
     known_as {
-        "fifo" => drop_tail, "tail_drop" => drop_tail, "ecn" => ecn_threshold, "fq" => fair_queueing,
+        "fifo" => drop_tail, "tail_drop" => drop_tail, "taildrop" => drop_tail, "wred" => red, "dwrr" => drr,
+        "ndp" => composite, "ecn" => ecn_threshold, "fq" => fair_queueing,
         "wfq" => fair_queueing, "priority" => strict_priority, "trimming" => composite,
     }
 }

@@ -20,7 +20,13 @@ crate::family! {
         poisson, incast, permutation, synchronised, long_lived, rpc, storage, flows, trace, mixed,
         collective,
     }
-    known_as { "all_to_all" => collective }
+    known_as {
+        "all_to_all" => collective { algorithm = "all_to_all" },
+        "shuffle" => collective { algorithm = "all_to_all" },
+        "all_reduce" => collective { algorithm = "ring" },
+        "allreduce" => collective { algorithm = "ring" },
+        "bulk" => long_lived, "ftp" => long_lived,
+    }
 }
 
 impl Config {

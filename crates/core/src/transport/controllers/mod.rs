@@ -58,7 +58,7 @@ crate::family! {
     known_as {
         "reno" => tcp, "newreno" => tcp, "new_reno" => tcp, "tcp_reno" => tcp, "tcp_newreno" => tcp,
         "sack" => tcp, "hstcp" => high_speed_tcp, "highspeed" => high_speed_tcp, "scalable" => scalable_tcp,
-        "bbrv1" => bbr, "cbr" => constant_rate,
+        "bbrv1" => bbr, "tcp_cubic" => cubic, "cbr" => constant_rate,
         "eqds" => uet {
             control = "rccc", credit_rate = 0.98556, pull_bytes = "4096 B", initial_packets = 50
         },
