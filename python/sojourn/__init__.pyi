@@ -8,11 +8,17 @@ from . import tune as tune
 from ._core import VERSION
 from ._core import Ack as Ack
 from ._core import Allowance as Allowance
+from ._core import Arrival as Arrival
+from ._core import Credit as Credit
+from ._core import CreditHost as CreditHost
+from ._core import Header as Header
 from ._core import HopTelemetry as HopTelemetry
+from ._core import InboundFlow as InboundFlow
 from ._core import Interval as Interval
 from ._core import Loss as Loss
 from ._core import Monitor as Monitor
 from ._core import Opened as Opened
+from ._core import OutgoingPacket as OutgoingPacket
 from ._core import Path as Path
 from ._core import ScenarioError as ScenarioError
 from .analysis import closed_forms, long_lived, paired, rpc
@@ -49,6 +55,7 @@ from .scale.fold import Folded as Folded
 from .scale.fold import fold as fold
 from .scenario import rate_traces
 from .scenario.controller import Controller as Controller
+from .scenario.credit_scheduler import CreditScheduler as CreditScheduler
 from .scenario.encoding import check as check
 from .scenario.encoding import parts as parts
 from .scenario.encoding import schema as schema

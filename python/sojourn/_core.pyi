@@ -13,11 +13,17 @@ __all__ = [
     "VERSION",
     "Ack",
     "Allowance",
+    "Arrival",
+    "Credit",
+    "CreditHost",
+    "Header",
     "HopTelemetry",
+    "InboundFlow",
     "Interval",
     "Loss",
     "Monitor",
     "Opened",
+    "OutgoingPacket",
     "Path",
     "Prepared",
     "RunControl",
@@ -324,6 +330,7 @@ class Allowance:
         window_bytes: float = ...,
         rate_bps: float | None = None,
         *,
+        granted_segments: float | None = None,
         gives_up: bool = False,
     ) -> Allowance: ...
     @property
@@ -335,8 +342,159 @@ class Allowance:
         """Pacing rate in bits per second, headers included; `None` for ACK clocking."""
 
     @property
+    def granted_segments(self) -> float | None:
+        """End of the segments that credits permit, as a count from the start of the flow.
+
+        `math.inf` and `None` permit any segment, 0 none. Numbers need a `credit_scheduler`.
+        """
+
+    @property
     def gives_up(self) -> bool:
         """True if the flow stops sending."""
+
+@final
+class OutgoingPacket:
+    """Data packet that is about to be sent."""
+
+    @property
+    def now_s(self) -> float:
+        """Time, in seconds."""
+
+    @property
+    def remaining_bytes(self) -> int | None:
+        """Payload of the flow that is not known to be delivered, in bytes; `None` if long-lived."""
+
+    @property
+    def offset_bytes(self) -> int:
+        """Offset of the packet's payload in the flow, in bytes."""
+
+    @property
+    def is_retransmit(self) -> bool:
+        """True if the segment was sent before."""
+
+    @property
+    def unsent_bytes(self) -> int | None:
+        """Payload to send after this packet, in bytes; `None` for a long-lived flow."""
+
+@final
+class Header:
+    """Header of a data packet: its priority, and a number for the receiving host.
+
+    `priority` is below the class's `priorities`, and 0 is the highest. The credit scheduler of the
+    receiving host gets `number`, such as that of the credit by which the packet is sent.
+    """
+
+    def __new__(cls, priority: int = 0, *, number: int = 0) -> Header: ...
+    @property
+    def priority(self) -> int:
+        """Priority class."""
+
+    @property
+    def number(self) -> int:
+        """Number for the receiving host, below 2^32."""
+
+@final
+class Credit:
+    """Credit of a receiving host, which permits a sender to send.
+
+    What a credit permits is the controller's choice, by its `allowance`.
+    """
+
+    def __new__(
+        cls, flow: int, *, number: int = 0, priority: int = 0, resend: bool = False
+    ) -> Credit: ...
+    @property
+    def flow(self) -> int:
+        """Number of the flow."""
+
+    @property
+    def number(self) -> int:
+        """Number with a meaning that the transport gives it, below 2^32."""
+
+    @property
+    def priority(self) -> int:
+        """Priority class for the data, below the class's `priorities`."""
+
+    @property
+    def resend(self) -> bool:
+        """True if the credit names a segment that the receiver lacks, to be sent again if lost.
+
+        The first such credit of a flow names the first segment that the receiver lacks, the next
+        one the next, and so on in rounds. A segment that was sent before counts as lost when a
+        credit names it.
+        """
+
+@final
+class CreditHost:
+    """Receiving host, as its credit scheduler knows it."""
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Rate at which data arrives at the host, in bits per second."""
+
+    @property
+    def payload_bytes(self) -> int:
+        """Payload of a full packet, in bytes."""
+
+    @property
+    def packet_bytes(self) -> int:
+        """Size of a full packet with headers, in bytes."""
+
+    @property
+    def packet_time_ps(self) -> int:
+        """Time of a full packet at the host's rate, in picoseconds."""
+
+    @property
+    def base_rtt_ps(self) -> int:
+        """RTT of a full packet and its ACK on the longest path without queueing, in ps."""
+
+    @property
+    def seed(self) -> int:
+        """Seed for random numbers of the scheduler."""
+
+@final
+class InboundFlow:
+    """Flow that ends at a host."""
+
+    @property
+    def flow(self) -> int:
+        """Number of the flow in the workload."""
+
+    @property
+    def source(self) -> int:
+        """Number of the sending host."""
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Line rate of the sending host's NIC, in bits per second."""
+
+    @property
+    def packet_time_ps(self) -> int:
+        """Time of a full packet at the rate of the sending host, in picoseconds."""
+
+    @property
+    def segments(self) -> int | None:
+        """Number of segments; `None` for a long-lived flow."""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Flow size in bytes of payload; `None` for a long-lived flow."""
+
+@final
+class Arrival:
+    """Packet of a flow that has arrived at its receiving host."""
+
+    @property
+    def kind(self) -> Literal["request", "data"]:
+        """Kind: a request for credit, or data."""
+
+    @property
+    def number(self) -> int:
+        """Number of the `Header`; 0 of a request."""
+
+    @property
+    def is_new(self) -> bool:
+        """True for data that arrives for the first time."""
 
 @final
 class Monitor:

@@ -1,6 +1,7 @@
 //! Adapter between congestion controllers written in Python and the core's `Controller` trait.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -11,13 +12,15 @@ use pyo3::types::PyMapping;
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::{Parameter, Problem};
 use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
+use sojourn_core::model::packet::{self, Kind};
 use sojourn_core::model::telemetry::TelemetryStack;
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers::python;
-use sojourn_core::transport::{self, Controller};
+use sojourn_core::transport::{self, Controller, CreditScheduler};
 
-use super::events::{Ack, Allowance, Loss, Opened, Path};
+use super::credit::{PythonScheduler, SchedulerClass};
+use super::events::{Ack, Allowance, Credit, Header, Loss, Opened, OutgoingPacket, Path};
 use super::monitor::SharedCounts;
 use super::to_python;
 use super::values::{intern_name, located, non_negative, number_of, timer_not_before, wrong_type};
@@ -99,7 +102,7 @@ impl Failure {
 }
 
 /// A controller class written in Python.
-struct Class {
+pub(crate) struct Class {
     /// Creates an instance.
     factory: Py<PyAny>,
     /// Formats an exception as one line.
@@ -107,6 +110,9 @@ struct Class {
     field: String,
     is_paced: bool,
     has_telemetry: bool,
+    /// Number of priority classes.
+    pub(crate) priorities: u32,
+    pub(crate) scheduler: Option<SchedulerClass>,
     /// Names of the methods that the class defines.
     handlers: BTreeSet<String>,
     gauges: OnceLock<Vec<&'static str>>,
@@ -138,7 +144,7 @@ impl Class {
         let parameters = config.parameters.show().to_string();
         let opened = module
             .call_method1("load_factory", (&file.name, &*file.text, files, parameters, field))?;
-        let (factory, handlers) = opened.extract()?;
+        let (factory, handlers, scheduler) = opened.extract()?;
         Ok(Self {
             factory,
             format_error: py
@@ -148,12 +154,31 @@ impl Class {
             field: format!("{field}.controller"),
             is_paced: config.burst.is_some(),
             has_telemetry: config.telemetry,
+            priorities: config.priorities,
+            scheduler,
             handlers,
             gauges: OnceLock::new(),
             ack: Py::new(py, Ack(EMPTY_ACK, TelemetryStack::default()))?,
             failure: Arc::clone(failure),
             windows: Windows::default(),
         })
+    }
+
+    /// Returns an error if the run has been requested to stop.
+    pub(crate) fn check_stop(&self) -> PyResult<()> {
+        self.failure.check_stop()
+    }
+
+    /// Returns a priority if the class has it; an error begins with `wanted`.
+    pub(crate) fn checked_priority(&self, wanted: &str, priority: u32) -> PyResult<u8> {
+        if priority < self.priorities {
+            return Ok(priority as u8);
+        }
+        let message = format!(
+            "{wanted}: priority must be below {}, the class's `priorities`, not {priority}",
+            self.priorities
+        );
+        Err(PyValueError::new_err(message))
     }
 
     /// Warns of windows that were always below one packet, since their unit may be packets, and of rates that
@@ -169,9 +194,9 @@ impl Class {
         })
     }
 
-    /// Records the first error of a controller and stops the run. If a request has stopped the run before,
+    /// Records the first error of a flow's controller or of a credit scheduler, and stops the run. If a request has stopped the run before,
     /// the request is the error.
-    fn fail(&self, py: Python<'_>, flow: u64, now: Time, error: PyErr) {
+    pub(crate) fn fail(&self, py: Python<'_>, whose: &dyn Display, now: Time, error: PyErr) {
         let mut first = self.failure.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_some() {
             return;
@@ -182,7 +207,7 @@ impl Class {
         }
         let line = self.format_error.call1(py, (error.clone_ref(py).into_value(py),));
         let line = line.map_or_else(|_| error.to_string(), |line| line.to_string());
-        let message = format!("flow {flow} at {} s: {line}", now.seconds());
+        let message = format!("{whose} at {} s: {line}", now.seconds());
         self.failure.run_control.stop(&message);
         *first = Some((Problem::new(self.field.as_str(), message), error));
     }
@@ -237,6 +262,10 @@ impl python::Maker for Maker {
         controller.apply(path.start, decision);
         Box::new(controller)
     }
+
+    fn credit_scheduler(&self, host: &transport::CreditHost) -> Box<dyn CreditScheduler> {
+        Box::new(PythonScheduler::open(&self.0, host))
+    }
 }
 
 /// Bound methods of an instance; `None` for methods that its class does not define.
@@ -247,10 +276,12 @@ struct Methods {
     remember: Option<Py<PyAny>>,
     on_undo: Option<Py<PyAny>>,
     on_notification: Option<Py<PyAny>>,
+    on_credit: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
     on_timer: Option<Py<PyAny>>,
     on_end: Option<Py<PyAny>>,
     next_timer: Option<Py<PyAny>>,
+    header: Option<Py<PyAny>>,
     gauges: Option<Py<PyAny>>,
     allowance: Py<PyAny>,
 }
@@ -278,10 +309,12 @@ impl Methods {
             remember: method("remember")?,
             on_undo: method("on_undo")?,
             on_notification: method("on_notification")?,
+            on_credit: method("on_credit")?,
             on_sent: method("on_sent")?,
             on_timer: method("on_timer")?,
             on_end: method("on_end")?,
             next_timer: method("next_timer")?,
+            header: method("header")?,
             gauges: method("gauges")?,
             allowance: instance.getattr(intern!(py, "allowance"))?.unbind(),
         };
@@ -359,10 +392,15 @@ impl PythonController {
     /// Stores a decision; after an error, disables the controller.
     fn apply(&mut self, now: Time, decision: PyResult<Decision>) {
         (self.allowance, self.timer) = decision.unwrap_or_else(|error| {
-            Python::attach(|py| self.class.fail(py, self.flow, now, error));
+            Python::attach(|py| self.fail(py, now, error));
             self.methods = None;
             FAILED
         });
+    }
+
+    /// Records an error of this controller.
+    fn fail(&self, py: Python<'_>, now: Time, error: PyErr) {
+        self.class.fail(py, &format_args!("flow {}", self.flow), now, error);
     }
 
     /// Converts the result of `allowance()`: an `Allowance`, or a number for a window in bytes.
@@ -382,6 +420,17 @@ impl PythonController {
             let message = "allowance: a rate requires a class with a burst size, such as burst = 1";
             return Err(PyValueError::new_err(message));
         }
+        let granted = match value.granted_segments {
+            Some(_) if self.class.scheduler.is_none() => {
+                let message =
+                    "allowance: granted_segments requires a class with a credit_scheduler";
+                return Err(PyValueError::new_err(message));
+            }
+            Some(segments) => {
+                non_negative("allowance: granted_segments", "segments", segments)? as u32
+            }
+            None => u32::MAX,
+        };
         // A rate may replace a window.
         let limit = match rate {
             _ if value.gives_up => u64::MAX,
@@ -394,7 +443,29 @@ impl PythonController {
             window: Bytes(window as u64),
             rate: rate.map(|bps| Rate::from_bps(bps.min(self.max_pacing_rate.bps()))),
             is_terminated: value.gives_up,
-            ..transport::Allowance::granted(u32::MAX)
+            ..transport::Allowance::granted(granted)
+        })
+    }
+
+    /// Converts the result of `header()`: a `Header`, or a number for a priority.
+    fn read_header(
+        &self,
+        py: Python<'_>,
+        header: &Py<PyAny>,
+        packet: &transport::OutgoingPacket,
+    ) -> PyResult<packet::Header> {
+        self.class.check_stop()?;
+        let result = header.bind(py).call1((OutgoingPacket(*packet),))?;
+        let (priority, number) = if let Ok(header) = result.cast::<Header>() {
+            (header.get().priority, header.get().number)
+        } else {
+            let wanted = "header: must return a priority or a Header";
+            (result.extract().map_err(|_| wrong_type(&result, wanted))?, 0)
+        };
+        let class = self.class.checked_priority("header", priority)?;
+        Ok(match &self.class.scheduler {
+            Some(_) => packet::Header::Credit { number, class },
+            None => packet::Header::Priority(u64::from(class)),
         })
     }
 
@@ -508,6 +579,21 @@ impl Controller for PythonController {
         );
     }
 
+    fn on_credit(&mut self, now: Time, credit: &transport::Credit) -> bool {
+        let credit = Credit {
+            flow: self.flow,
+            number: credit.number,
+            priority: credit.class.into(),
+            resend: credit.segment < u32::MAX,
+        };
+        self.notify(
+            now,
+            |methods| methods.on_credit.as_ref(),
+            |py, on_credit, _| on_credit.call1(py, (now.seconds(), credit)),
+        );
+        false
+    }
+
     fn on_sent(&mut self, now: Time, bytes: Bytes) -> Option<transport::Allowance> {
         self.notify(
             now,
@@ -538,13 +624,32 @@ impl Controller for PythonController {
         self.allowance
     }
 
+    fn header(&self, packet: &transport::OutgoingPacket) -> packet::Header {
+        if packet.kind != Kind::Data {
+            return packet::Header::NONE;
+        }
+        let own = self.methods.as_ref().and_then(|methods| methods.header.as_ref());
+        let Some(header) = own else {
+            return match &self.class.scheduler {
+                Some(_) => packet::Header::Credit { number: 0, class: 0 },
+                None => packet::Header::NONE,
+            };
+        };
+        Python::attach(|py| {
+            located(header.bind(py), self.read_header(py, header, packet)).unwrap_or_else(|error| {
+                self.fail(py, packet.now, error);
+                packet::Header::NONE
+            })
+        })
+    }
+
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let Some(gauges) = self.methods.as_ref().and_then(|methods| methods.gauges.as_ref()) else {
             return Vec::new();
         };
         Python::attach(|py| {
             located(gauges.bind(py), self.read_gauges(py, gauges)).unwrap_or_else(|error| {
-                self.class.fail(py, self.flow, Time::ZERO, error);
+                self.fail(py, Time::ZERO, error);
                 Vec::new()
             })
         })

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use pyo3::{pyclass, pymethods};
-use sojourn_core::base::units::{Rate, Time};
+use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::model::telemetry::{self, TelemetryStack};
 use sojourn_core::transport::{self, CongestionSignal};
 
@@ -194,14 +194,148 @@ event_class! {
 pub(crate) struct Allowance {
     pub(crate) window_bytes: f64,
     pub(crate) rate_bps: Option<f64>,
+    pub(crate) granted_segments: Option<f64>,
     pub(crate) gives_up: bool,
 }
 
 #[pymethods]
 impl Allowance {
     #[new]
-    #[pyo3(signature = (window_bytes=Number(f64::INFINITY), rate_bps=None, *, gives_up=false))]
-    fn new(window_bytes: Number, rate_bps: Option<Number>, gives_up: bool) -> Self {
-        Self { window_bytes: window_bytes.0, rate_bps: rate_bps.map(|rate| rate.0), gives_up }
+    #[pyo3(signature = (
+        window_bytes=Number(f64::INFINITY), rate_bps=None, *, granted_segments=None, gives_up=false
+    ))]
+    fn new(
+        window_bytes: Number,
+        rate_bps: Option<Number>,
+        granted_segments: Option<Number>,
+        gives_up: bool,
+    ) -> Self {
+        let [rate_bps, granted_segments] =
+            [rate_bps, granted_segments].map(|given| given.map(|Number(number)| number));
+        Self { window_bytes: window_bytes.0, rate_bps, granted_segments, gives_up }
+    }
+}
+
+event_class! {
+    /// Data packet that is about to be sent.
+    #[frozen]
+    OutgoingPacket {
+        /// Current time, in seconds.
+        now_s: f64 = |packet| packet.now.seconds();
+        /// Payload of the flow that is not known to be delivered, in bytes; None for an unbounded flow.
+        remaining_bytes: Option<u64> = |packet| finite(packet.remaining);
+        /// Offset of the packet's payload in the flow, in bytes.
+        offset_bytes: u64 = |packet| packet.offset.0;
+        /// True if the segment was sent before.
+        is_retransmit: bool = |packet| packet.is_retransmit;
+        /// Payload that is to be sent after this packet, in bytes; None for an unbounded flow.
+        unsent_bytes: Option<u64> = |packet| finite(packet.unsent);
+    }
+}
+
+/// Returns an amount that is not the largest one, which stands for unbounded flows.
+fn finite(bytes: Bytes) -> Option<u64> {
+    (bytes.0 < u64::MAX).then_some(bytes.0)
+}
+
+/// Priority and number in the header of a data packet.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub(crate) struct Header {
+    pub(crate) priority: u32,
+    pub(crate) number: u32,
+}
+
+#[pymethods]
+impl Header {
+    #[new]
+    #[pyo3(signature = (priority=0, *, number=0))]
+    fn new(priority: u32, number: u32) -> Self {
+        Self { priority, number }
+    }
+}
+
+/// Credit of a receiving host for a flow.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub(crate) struct Credit {
+    pub(crate) flow: u64,
+    pub(crate) number: u32,
+    pub(crate) priority: u32,
+    pub(crate) resend: bool,
+}
+
+#[pymethods]
+impl Credit {
+    #[new]
+    #[pyo3(signature = (flow, *, number=0, priority=0, resend=false))]
+    fn new(flow: u64, number: u32, priority: u32, resend: bool) -> Self {
+        Self { flow, number, priority, resend }
+    }
+}
+
+event_class! {
+    /// Receiving host, as its credit scheduler knows it.
+    #[frozen]
+    CreditHost with u64 {
+        /// Rate at which data arrives at the host, in bits per second.
+        line_rate_bps: f64 = |host| host.line_rate.bps();
+        /// Payload of a full packet, in bytes.
+        payload_bytes: u64 = |host| host.format.payload.0;
+        /// Size of a full packet on the link, in bytes.
+        packet_bytes: u64 = |host| host.format.full().0;
+        /// Time of a full packet at the host's rate, in picoseconds.
+        packet_time_ps: u64 = |host| host.line_rate.transmit(host.format.full()).0;
+        /// RTT of a full packet and its ACK on the longest path of the empty network, in picoseconds.
+        base_rtt_ps: u64 = |host| host.base_rtt.0;
+    }
+
+    /// Seed for random numbers of the scheduler.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.1
+    }
+}
+
+event_class! {
+    /// Flow that ends at a host.
+    #[frozen]
+    InboundFlow with Duration {
+        /// Number of the flow in the workload.
+        flow: u32 = |inbound| inbound.flow;
+        /// Number of the sending host.
+        source: u32 = |inbound| inbound.source;
+        /// Line rate of the sending host's NIC, in bits per second.
+        line_rate_bps: f64 = |inbound| inbound.line_rate.bps();
+        /// Number of segments; None for an unbounded flow.
+        segments: Option<u32> = |inbound| (inbound.segments < u32::MAX).then_some(inbound.segments);
+        /// Payload, in bytes; None for an unbounded flow.
+        size_bytes: Option<u64> = |inbound| inbound.size.map(|size| size.0);
+    }
+
+    /// Time of a full packet at the rate of the sending host, in picoseconds.
+    #[getter]
+    fn packet_time_ps(&self) -> u64 {
+        self.1.0
+    }
+}
+
+/// Packet of a flow that has arrived at its receiving host.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub(crate) struct Arrival {
+    kind: &'static str,
+    number: u32,
+    is_new: bool,
+}
+
+impl From<transport::Arrival> for Arrival {
+    fn from(arrival: transport::Arrival) -> Self {
+        match arrival {
+            transport::Arrival::Request { number } => {
+                Self { kind: "request", number, is_new: false }
+            }
+            transport::Arrival::Data { number, is_new } => Self { kind: "data", number, is_new },
+            transport::Arrival::Trimmed { .. } => {
+                unreachable!("receivers answer no trimmed packets of these transports")
+            }
+        }
     }
 }

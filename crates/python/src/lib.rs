@@ -1,6 +1,7 @@
 //! The Python binding: scenarios as text, results as columns.
 
 mod controllers;
+mod credit;
 mod events;
 mod monitor;
 mod values;
@@ -348,7 +349,10 @@ fn flow_columns() -> Vec<(&'static str, &'static str, bool)> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::events::{Ack, Allowance, HopTelemetry, Loss, Opened, Path};
+    use super::events::{
+        Ack, Allowance, Arrival, Credit, CreditHost, Header, HopTelemetry, InboundFlow, Loss,
+        Opened, OutgoingPacket, Path,
+    };
     #[pymodule_export]
     use super::monitor::{Interval, Monitor};
     #[pymodule_export]

@@ -23,7 +23,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, dataclass_transform
 
-from sojourn._core import Ack, Allowance, Loss, Opened, Path
+from sojourn._core import Ack, Allowance, Credit, Header, Loss, Opened, OutgoingPacket, Path
+from sojourn.scenario.credit_scheduler import CreditScheduler
 
 EVENTS = (
     "on_open",
@@ -32,10 +33,12 @@ EVENTS = (
     "remember",
     "on_undo",
     "on_notification",
+    "on_credit",
     "on_sent",
     "on_timer",
     "on_end",
     "next_timer",
+    "header",
     "gauges",
 )
 """Methods that the core calls only if the class defines them."""
@@ -84,6 +87,16 @@ class Controller:
     """True if ACKs contain the one-way delay of the acknowledged packet."""
     telemetry: ClassVar[bool] = False
     """True if packets collect telemetry at switches, and `Ack.hops` contains it."""
+    credit_scheduler: ClassVar[type[CreditScheduler] | None] = None
+    """Class of the credit schedulers of receiving hosts; `None` for a transport without credits.
+
+    With credits, the receiver detects losses, and acknowledges a flow when it has all data: the
+    sender receives no other ACKs. After a timeout the sender requests credit.
+    """
+    announces: ClassVar[bool] = True
+    """True if a sender by credit requests credit before its first data."""
+    priorities: ClassVar[int] = 1
+    """Number of priority classes of data packets, up to 8; `header` returns the class of each."""
     queue: ClassVar[str | Mapping[str, Any]] = "drop_tail"
     """Default queue of switches, as in scenarios."""
     host_queue: ClassVar[str | Mapping[str, Any]] = "drop_tail"
@@ -129,6 +142,9 @@ class Controller:
     def on_notification(self, now_s: float) -> None:
         """Handle a congestion notification packet, with `marks` = `notify`."""
 
+    def on_credit(self, now_s: float, credit: Credit) -> None:
+        """Handle a credit of the receiving host, with a `credit_scheduler`."""
+
     def on_sent(self, now_s: float, packet_bytes: int) -> None:
         """Handle the departure of a data packet of `packet_bytes` bytes, headers included."""
 
@@ -152,6 +168,13 @@ class Controller:
         rate, and requires `burst`.
         """
         raise NotImplementedError
+
+    def header(self, packet: OutgoingPacket) -> int | Header:
+        """Return the priority of a data packet to send, 0 for the highest, or a `Header`.
+
+        Called before `on_sent`, with `priorities` above 1 or a `credit_scheduler`.
+        """
+        return 0
 
     def gauges(self) -> Mapping[str, float]:
         """Return named values to sample over time; the names must not change."""

@@ -27,6 +27,7 @@ from sojourn.scenario.controller_cells import SourceError
 from sojourn.scenario.controller_changes import find_change
 from sojourn.scenario.controller_source import Load, Source
 from sojourn.scenario.conversion import plain_tree
+from sojourn.scenario.credit_scheduler import HANDLERS, CreditScheduler
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -45,6 +46,9 @@ MECHANISM = (
     "ack_every",
     "tells_delay",
     "telemetry",
+    "credit_scheduler",
+    "announces",
+    "priorities",
     "queue",
     "host_queue",
     "reliability",
@@ -200,7 +204,12 @@ def _complete_transport(table: Mapping[str, Any], field: str) -> Table:
     own = {key: value for key, value in table.items() if key in OWN_FIELDS}
     if isinstance(own.get("reliability"), Mapping):
         own["reliability"] = {**by_class["reliability"], **own["reliability"]}
+    scheduler = kind.credit_scheduler
     by_class["burst"] = "none" if by_class["burst"] is None else by_class["burst"]
+    by_class["credit_scheduler"] = "none" if scheduler is None else scheduler.__name__
+    if own.get("credit_scheduler", by_class["credit_scheduler"]) != by_class["credit_scheduler"]:
+        message = f"the class sets it to `{by_class['credit_scheduler']}`"
+        raise ScenarioError(f"{field}.credit_scheduler: {message}")
     checked = _checked_parameters(kind, parameters, field)
     return {**by_class, **own, "files": given, "parameters": checked}
 
@@ -274,18 +283,29 @@ def _wrong_type(kind: object, name: str, found: str) -> ScenarioError:
 
 def load_factory(
     name: str, text: str, files: Sequence[tuple[str, str]], parameters: str, field: str
-) -> tuple[Callable[[], Controller], set[str]]:
+) -> tuple[
+    Callable[[], Controller], set[str], tuple[Callable[[], CreditScheduler], set[str]] | None
+]:
     """Return a factory of controllers of a class, and the names of the events that it handles.
 
-    The core calls this function at the start of a run. The source is executed anew, so that no
-    state of its modules remains from an earlier run. `parameters` is JSON; `field` is the field
-    that errors name.
+    The third item is the same of its credit schedulers, or `None`. The core calls this function at
+    the start of a run. The source is executed anew, so that no state of its modules remains from an
+    earlier run. `parameters` is JSON; `field` is the field that errors name.
     """
     checked = load_class(name, text, tuple(files))
     values = _checked_parameters(checked, json.loads(parameters), field)
     kind = _load_class(name, Source(name.rpartition(":")[0], text, tuple(files)))
-    events = {event for event in EVENTS if getattr(kind, event) is not getattr(Controller, event)}
-    return functools.partial(kind, **values), events
+    controllers = functools.partial(kind, **values)
+    schedulers = None
+    if (scheduler := kind.credit_scheduler) is not None:
+        defined = _defined(scheduler, CreditScheduler, HANDLERS)
+        schedulers = functools.partial(scheduler, controllers()), defined
+    return controllers, _defined(kind, Controller, EVENTS), schedulers
+
+
+def _defined(kind: type, base: type, names: Sequence[str]) -> set[str]:
+    """Return the names of methods of `base` that a class derived from it defines anew."""
+    return {name for name in names if getattr(kind, name) is not getattr(base, name)}
 
 
 @functools.lru_cache(maxsize=64)
@@ -317,55 +337,80 @@ def _load_class(name: str, source: Source) -> type[Controller]:
         raise ScenarioError(
             f'{name}: files: must be a tuple of names, such as ("{kind.files}",), not a name'
         )
-    _check_names(name, kind)
+    _check_names(name, kind, Controller, EVENTS)
     for file in kind.files:
         if file not in dict(source.files):
             raise ScenarioError(f"{name}: files: `{file}` must be a literal in the class")
     if kind.allowance is Controller.allowance:
         raise ScenarioError(f"{name}: the class has no method `allowance`")
-    for method in ("on_start", "allowance", *EVENTS):
+    _check_methods(name, kind, Controller, ("on_start", "allowance", *EVENTS))
+    defined = _defined(kind, Controller, EVENTS)
+    for method, is_called, needed in (
+        ("on_timer", "next_timer" in defined, "the method `next_timer`, which sets the time"),
+        ("on_credit", kind.credit_scheduler, "a `credit_scheduler`"),
+        (
+            "header",
+            kind.credit_scheduler or kind.priorities != 1,
+            "`priorities` above 1, or a `credit_scheduler`",
+        ),
+    ):
+        if method in defined and not is_called:
+            raise ScenarioError(f"{name}: {method}: needs {needed}")
+    if kind.credit_scheduler is not None:
+        _check_scheduler(name, kind.credit_scheduler)
+    return kind
+
+
+def _check_scheduler(name: str, scheduler: object) -> None:
+    """Raise `ScenarioError` if the credit scheduler of a class is not one."""
+    if not (isinstance(scheduler, type) and issubclass(scheduler, CreditScheduler)):
+        raise ScenarioError(
+            f"{name}: credit_scheduler: must be a class derived from sojourn.CreditScheduler"
+        )
+    name = f"{name.rpartition(':')[0]}:{scheduler.__name__}"
+    _check_names(name, scheduler, CreditScheduler, HANDLERS)
+    if scheduler.next_credit is CreditScheduler.next_credit:
+        raise ScenarioError(f"{name}: the class has no method `next_credit`")
+    _check_methods(name, scheduler, CreditScheduler, ("on_start", "next_credit", *HANDLERS))
+
+
+def _check_methods(name: str, kind: type, base: type, methods: Sequence[str]) -> None:
+    """Raise `ScenarioError` if a method cannot be called as that of `base`."""
+    for method in methods:
         function = getattr(kind, method)
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise ScenarioError(f"{name}: {method}: must not be `async`")
         if inspect.isgeneratorfunction(function):
             raise ScenarioError(f"{name}: {method}: must not contain `yield`")
-        _check_parameters(name, method, function)
-    return kind
+        expected = list(inspect.signature(getattr(base, method)).parameters)
+        try:
+            inspect.signature(function).bind(*expected)
+        except TypeError:
+            raise ScenarioError(
+                f"{name}: {method}: must have the parameters ({', '.join(expected)})"
+            ) from None
 
 
-def _check_names(name: str, kind: type[Controller]) -> None:
-    """Raise `ScenarioError` for unknown events, and for names of `Controller` in another form.
+def _check_names(name: str, kind: type, base: type, events: Sequence[str]) -> None:
+    """Raise `ScenarioError` for unknown events, and for names of `base` in another form.
 
     Such a method is never called, and such an option has no effect.
     """
-    known = {_plain(each): each for each in dir(Controller) if not each.startswith("_")}
-    own = (each for base in kind.__mro__ if base not in Controller.__mro__ for each in vars(base))
+    known = {_plain(each): each for each in dir(base) if not each.startswith("_")}
+    own = (each for other in kind.__mro__ if other not in base.__mro__ for each in vars(other))
     for each in own:
         meant = known.get(_plain(each), each)
-        if each.startswith("_") or hasattr(Controller, each):
+        if each.startswith("_") or hasattr(base, each):
             continue
         if meant != each:
             raise ScenarioError(f"{name}: {each}: did you mean `{meant}`?")
         if each.startswith("on_"):
-            events = ", ".join(event for event in EVENTS if event.startswith("on_"))
-            raise ScenarioError(f"{name}: {each}: unknown event; events are {events}")
-    if kind.on_timer is not Controller.on_timer and kind.next_timer is Controller.next_timer:
-        raise ScenarioError(f"{name}: on_timer: needs the method `next_timer`, which sets the time")
+            listed = ", ".join(event for event in events if event.startswith("on_"))
+            raise ScenarioError(f"{name}: {each}: unknown event; events are {listed}")
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "").removesuffix("s")
-
-
-def _check_parameters(name: str, method: str, function: Any) -> None:
-    """Raise `ScenarioError` if a method cannot be called as that of `Controller`."""
-    expected = list(inspect.signature(getattr(Controller, method)).parameters)
-    try:
-        inspect.signature(function).bind(*expected)
-    except TypeError:
-        raise ScenarioError(
-            f"{name}: {method}: must have the parameters ({', '.join(expected)})"
-        ) from None
 
 
 def part(name: str, text: str, files: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:

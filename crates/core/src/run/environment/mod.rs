@@ -168,7 +168,7 @@ fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Value)>, P
         }
         let queues: Vec<_> = transports(scenario)
             .filter_map(|given| {
-                let law = controllers::Config::read(given).ok().or_else(|| law(given))?;
+                let law = given_law(given)?;
                 Some((law.name(), queue_of(&law)))
             })
             .collect();
@@ -272,6 +272,12 @@ fn law(given: &Value) -> Option<controllers::Config> {
     controllers::Config::read(&json!({ "kind": kind(given)? })).ok()
 }
 
+/// Returns the transport that `given` names with its parameters, or with its declared defaults if these are
+/// invalid.
+fn given_law(given: &Value) -> Option<controllers::Config> {
+    controllers::Config::read(given).ok().or_else(|| law(given))
+}
+
 /// Returns the name of a component.
 fn kind(given: &Value) -> Option<&str> {
     given.as_str().or(given["kind"].as_str()).filter(|kind| *kind != "none")
@@ -325,7 +331,7 @@ fn as_table(component: &mut Value) {
 
 /// Adds an environment's defaults to a transport, except those that belong to its law.
 fn add_to_transport(transport: &mut Value, defaults: &Defaults, scale: &Scale) {
-    let own = law(transport).map_or(&[][..], |law| law.own_reliability());
+    let own = given_law(transport).map_or(&[][..], |law| law.own_reliability());
     let mut reliability = defaults.reliability.clone();
     let mut sack_blocks = None;
     if let Some(table) = reliability.as_object_mut() {

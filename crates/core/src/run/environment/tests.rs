@@ -62,6 +62,19 @@ fn only_what_belongs_to_the_law_differs_between_transports() {
 }
 
 #[test]
+fn a_transport_in_python_with_credits_detects_losses_at_the_receiver() {
+    let recovery = |scheduler: &str| {
+        let controller = json!({ "name": "own.py:Own", "text": "" });
+        let own =
+            json!({ "kind": "python", "controller": controller, "credit_scheduler": scheduler });
+        let scenario = on_a_star(&own, &json!({ "environment": "lossy_datacentre" }));
+        scenario["transport"]["reliability"]["recovery"].clone()
+    };
+    assert_eq!(recovery("none"), "rack");
+    assert_eq!(recovery("Tokens"), "selective_repeat");
+}
+
+#[test]
 fn the_environment_follows_the_network_and_what_transports_need() {
     let chosen = |topology: &Value, transport: &str| {
         complete(topology, &json!(transport), &json!({ "environment": "automatic" }))["environment"]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{
-    AckPolicy, Controller, MarkFeedback, Mechanism, PacingPolicy, Path, Reliability, Signalling,
-    Transport, unlimited,
+    AckPolicy, Controller, CreditHost, CreditScheduler, CreditUse, MarkFeedback, Mechanism,
+    PacingPolicy, Path, Priorities, Reliability, Signalling, Transport, unlimited,
 };
 use crate::base::schema::json_schema::Definitions;
-use crate::base::schema::{File, Parameter, Problem, positive, positive_if_given, wrong};
+use crate::base::schema::{Bounds, File, Parameter, Problem, positive, positive_if_given, wrong};
 use crate::base::units::Duration;
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
@@ -53,6 +53,14 @@ crate::parameters! {
         pub tells_delay: bool = false;
         /// If true, packets collect telemetry at switches, and ACKs return it.
         pub telemetry: bool = false;
+        /// Class in the file, derived from `sojourn.CreditScheduler`, that issues the credits of a receiving
+        /// host (none: no credits).
+        pub credit_scheduler: Option<String> = None;
+        /// If true, a sender by credit requests credit before its first data; otherwise the first data
+        /// announces the flow.
+        pub announces: bool = true;
+        /// Number of priority classes of data packets, of which 0 is the highest.
+        pub priorities: u32 = 1, where classes;
         /// Queue at switches, unless the scenario gives a `queue`.
         pub queue: Box<disciplines::Config> = Box::new(unlimited());
         /// Queue at the hosts' ports, unless the scenario gives one.
@@ -61,17 +69,45 @@ crate::parameters! {
         pub reliability: Reliability = Reliability::selective_repeat();
     }
     check |config| {
+        let uses_header = config.credit_scheduler.is_some() || config.priorities > 1;
         if config.telemetry && config.tells_delay {
             return Err(Problem::new("tells_delay", "must be false with telemetry = true"));
         }
-        Ok(())
+        if config.telemetry && uses_header {
+            let message = "must be false: packets with telemetry have no room for priorities or credits";
+            return Err(Problem::new("telemetry", message));
+        }
+        if config.credit_scheduler.is_none() {
+            return Ok(());
+        }
+        let others = [
+            ("ecn", config.ecn, "false"),
+            ("marks", config.marks != Marks::Echo, "\"echo\""),
+            ("burst", config.burst.is_some(), "\"none\""),
+            ("ack_every", config.ack_every != 1, "1"),
+            ("tells_delay", config.tells_delay, "false"),
+        ];
+        match others.into_iter().find(|(_, is_set, _)| *is_set) {
+            Some((field, _, only)) => Err(Problem::new(
+                field,
+                format!("must be {only}: a sender by credit has no ACKs but that of all data"),
+            )),
+            None => Ok(()),
+        }
     }
 }
 
-/// Factory of the controllers of one class.
+fn classes() -> Bounds {
+    Bounds::at_least(1.0).to(8.0)
+}
+
+/// Factory of the controllers of one class, and of its credit schedulers.
 pub trait Maker: Send + Sync {
     /// Returns the controller of a flow that starts on `path`.
     fn controller(&self, path: &Path) -> Box<dyn Controller>;
+
+    /// Returns the credit scheduler of a receiving host; called only with a `credit_scheduler`.
+    fn credit_scheduler(&self, host: &CreditHost) -> Box<dyn CreditScheduler>;
 }
 
 /// A class in a file, and the factory of its controllers.
@@ -132,12 +168,39 @@ impl Parameter for Arguments {
     }
 }
 
-impl Transport for Config {
-    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+impl Config {
+    fn maker(&self) -> &dyn Maker {
         let Some(maker) = &self.controller.maker else {
             unreachable!("the caller sets the maker before a run")
         };
-        maker.controller(path)
+        &**maker
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        self.maker().controller(path)
+    }
+
+    fn credit_scheduler(&self, host: &CreditHost) -> Option<Box<dyn CreditScheduler>> {
+        self.credit_scheduler.as_ref().map(|_| self.maker().credit_scheduler(host))
+    }
+
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(self.priorities)
+    }
+
+    fn own_reliability(&self) -> &'static [&'static str] {
+        if self.credit_scheduler.is_some() { Mechanism::SET_BY_CREDIT } else { &[] }
+    }
+
+    fn needs_own_connection(&self) -> bool {
+        self.credit_scheduler.is_some()
+    }
+
+    /// Packets of one class stay in order.
+    fn keeps_order(&self) -> bool {
+        self.priorities == 1
     }
 
     fn takes_initial_rate(&self) -> bool {
@@ -145,6 +208,10 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
+        if self.credit_scheduler.is_some() {
+            let credit = if self.announces { CreditUse::Announced } else { CreditUse::Unannounced };
+            return Mechanism::credited(&self.reliability, credit);
+        }
         let interval = self.notification_interval;
         Mechanism {
             ecn_capable: self.ecn,
@@ -162,7 +229,11 @@ impl Transport for Config {
                 echoes_one_way_delay: self.tells_delay,
                 ..AckPolicy::default()
             },
-            signalling: if self.telemetry { Signalling::Telemetry } else { Signalling::None },
+            signalling: match self.telemetry {
+                true => Signalling::Telemetry,
+                false if self.priorities > 1 => Signalling::Header,
+                false => Signalling::None,
+            },
             uses_prr: self.reliability.proportional_reduction && self.burst.is_none(),
             ..Mechanism::plain(&self.reliability)
         }
@@ -193,5 +264,25 @@ mod tests {
         assert_eq!(Config::read(&config.show()).unwrap(), config);
         let problem = read("gentle.py").unwrap_err().to_string();
         assert!(problem.starts_with("controller: expected the name of a file"), "{problem}");
+    }
+
+    #[test]
+    fn options_without_a_place_or_a_meaning_are_rejected() {
+        let error = |mut options: Value| {
+            options["controller"] = json!({ "name": "gentle.py:Gentle", "text": "" });
+            Config::read(&options).map(|_| ()).map_err(|problem| problem.to_string())
+        };
+        assert_eq!(error(json!({ "telemetry": true })), Ok(()));
+        for header in [json!({ "priorities": 2 }), json!({ "credit_scheduler": "Tokens" })] {
+            assert_eq!(error(header.clone()), Ok(()));
+            let mut both = header;
+            both["telemetry"] = json!(true);
+            let problem = error(both).unwrap_err();
+            assert!(problem.starts_with("telemetry: must be false: packets"), "{problem}");
+        }
+        let problem = error(json!({ "credit_scheduler": "Tokens", "burst": 1 })).unwrap_err();
+        assert!(problem.starts_with("burst: must be \"none\": a sender by credit"), "{problem}");
+        let problem = error(json!({ "priorities": 9 })).unwrap_err();
+        assert!(problem.starts_with("priorities: must be from 1 to 8"), "{problem}");
     }
 }

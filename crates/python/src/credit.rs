@@ -1,0 +1,227 @@
+//! Adapter between credit schedulers written in Python and the core's `CreditScheduler` trait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use sojourn_core::base::units::{Bytes, Time};
+use sojourn_core::model::packet::FlowNumber;
+use sojourn_core::transport::{self, CreditScheduler, MissingSegments};
+
+use super::controllers::Class;
+use super::events::{Arrival, Credit, CreditHost, InboundFlow};
+use super::values::{located, wrong_type};
+
+/// Credits at one time after which a scheduler is taken to issue them for ever.
+const MOST_AT_ONCE: u32 = 100_000;
+
+/// Factory of schedulers, and the names of the methods that their class defines.
+#[derive(FromPyObject)]
+pub(crate) struct SchedulerClass(Py<PyAny>, BTreeSet<String>);
+
+/// Bound methods of an instance; `None` for methods that its class does not define.
+struct Methods {
+    on_flow: Option<Py<PyAny>>,
+    on_arrival: Option<Py<PyAny>>,
+    on_end: Option<Py<PyAny>>,
+    next_time_ps: Option<Py<PyAny>>,
+    next_credit: Py<PyAny>,
+}
+
+/// Credit scheduler of one host, implemented by an instance of a Python class.
+pub(crate) struct PythonScheduler {
+    class: Arc<Class>,
+    /// `None` after an error: no more credits are issued until the run has stopped.
+    methods: Option<Methods>,
+    /// First segment that the next credit with `resend` may name, by flow.
+    resend_from: BTreeMap<FlowNumber, u32>,
+    /// Size of a full packet on the link.
+    full_packet: Bytes,
+    timer: Time,
+    /// Time of the last credit, and the number of credits at that time.
+    last: (Time, u32),
+}
+
+impl PythonScheduler {
+    /// Creates the scheduler of a host.
+    pub(crate) fn open(class: &Arc<Class>, host: &transport::CreditHost) -> Self {
+        let mut scheduler = Self {
+            class: Arc::clone(class),
+            methods: None,
+            resend_from: BTreeMap::new(),
+            full_packet: host.format.full(),
+            timer: Time::NEVER,
+            last: (Time::ZERO, 0),
+        };
+        Python::attach(|py| match Methods::open(py, class, host) {
+            Ok(methods) => scheduler.methods = Some(methods),
+            Err(error) => scheduler.fail(py, Time::ZERO, error),
+        });
+        scheduler
+    }
+
+    /// Records an error of this scheduler, which is called no more.
+    fn fail(&mut self, py: Python<'_>, now: Time, error: PyErr) {
+        self.class.fail(py, &"credit scheduler", now, error);
+        self.methods = None;
+    }
+
+    /// Passes an event to the instance if its class has a handler.
+    fn notify(
+        &mut self,
+        now: Time,
+        handler: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+    ) {
+        let Some(method) = self.methods.as_ref().and_then(handler) else { return };
+        let result = Python::attach(|py| {
+            self.class.check_stop()?;
+            call(py, method)
+        });
+        if let Err(error) = result {
+            Python::attach(|py| self.fail(py, now, error));
+        }
+    }
+
+    /// Returns the next credit of the instance, and otherwise stores when to query it again.
+    fn query(
+        &mut self,
+        py: Python<'_>,
+        now: Time,
+        missing: MissingSegments<'_>,
+    ) -> PyResult<Option<(FlowNumber, transport::Credit)>> {
+        self.class.check_stop()?;
+        let Some(methods) = &self.methods else { return Ok(None) };
+        let next_credit = methods.next_credit.bind(py).clone();
+        let result = next_credit.call1((now.0,))?;
+        if !result.is_none() {
+            return located(&next_credit, self.read_credit(now, &result, missing)).map(Some);
+        }
+        if let Some(next_time) = &methods.next_time_ps {
+            let method = next_time.bind(py);
+            self.timer = located(method, read_time(now, &method.call0()?))?;
+        }
+        Ok(None)
+    }
+
+    /// Converts the result of `next_credit()`.
+    fn read_credit(
+        &mut self,
+        now: Time,
+        value: &Bound<'_, PyAny>,
+        missing: MissingSegments<'_>,
+    ) -> PyResult<(FlowNumber, transport::Credit)> {
+        let wanted = "next_credit: must return a Credit or None";
+        let credit = value.cast::<Credit>().map_err(|_| wrong_type(value, wanted))?.get();
+        let class = self.class.checked_priority("next_credit", credit.priority)?;
+        let flow = FlowNumber::try_from(credit.flow).ok();
+        let known = flow.and_then(|flow| Some((flow, self.resend_from.get_mut(&flow)?)));
+        let Some((flow, resend_from)) = known else {
+            let message = format!("next_credit: flow {} is not in progress here", credit.flow);
+            return Err(PyValueError::new_err(message));
+        };
+        let mut segment = u32::MAX;
+        if credit.resend {
+            segment = match missing(flow, *resend_from) {
+                u32::MAX => missing(flow, 0),
+                segment => segment,
+            };
+            *resend_from = segment.saturating_add(1);
+        }
+        self.last = (now, if self.last.0 == now { self.last.1 + 1 } else { 1 });
+        if self.last.1 > MOST_AT_ONCE {
+            let message = format!("next_credit: more than {MOST_AT_ONCE} credits at one time");
+            return Err(PyValueError::new_err(message));
+        }
+        Ok((flow, transport::Credit { number: credit.number, segment, class }))
+    }
+}
+
+impl Methods {
+    /// Creates an instance and calls its `on_start`.
+    fn open(py: Python<'_>, class: &Class, host: &transport::CreditHost) -> PyResult<Self> {
+        class.check_stop()?;
+        let Some(SchedulerClass(factory, handlers)) = &class.scheduler else {
+            unreachable!("called only with a credit scheduler")
+        };
+        let instance = factory.bind(py).call0()?;
+        let seed = host.random.clone().below(1 << 53);
+        instance.call_method1(intern!(py, "on_start"), (CreditHost(host.clone(), seed),))?;
+        let method = |name: &str| {
+            let is_defined = handlers.contains(name);
+            is_defined.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
+        };
+        Ok(Self {
+            on_flow: method("on_flow")?,
+            on_arrival: method("on_arrival")?,
+            on_end: method("on_end")?,
+            next_time_ps: method("next_time_ps")?,
+            next_credit: instance.getattr(intern!(py, "next_credit"))?.unbind(),
+        })
+    }
+}
+
+/// Converts the result of `next_time_ps()`, which is later than now.
+fn read_time(now: Time, value: &Bound<'_, PyAny>) -> PyResult<Time> {
+    if value.is_none() {
+        return Ok(Time::NEVER);
+    }
+    let wanted = "next_time_ps: must return whole picoseconds or None";
+    let time = Time(value.extract().map_err(|_| wrong_type(value, wanted))?);
+    if time > now {
+        return Ok(time);
+    }
+    let message = format!("next_time_ps: must be later than now, {}, not {}", now.0, time.0);
+    Err(PyValueError::new_err(message))
+}
+
+impl CreditScheduler for PythonScheduler {
+    fn on_start(&mut self, now: Time, flow: &transport::InboundFlow) {
+        self.resend_from.insert(flow.flow, 0);
+        let packet_time = flow.line_rate.transmit(self.full_packet);
+        let flow_seen = InboundFlow(*flow, packet_time);
+        self.notify(
+            now,
+            |methods| methods.on_flow.as_ref(),
+            |py, on_flow| on_flow.call1(py, (now.0, flow_seen)),
+        );
+    }
+
+    fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: transport::Arrival) {
+        self.notify(
+            now,
+            |methods| methods.on_arrival.as_ref(),
+            |py, on_arrival| on_arrival.call1(py, (now.0, flow, Arrival::from(arrival))),
+        );
+    }
+
+    fn on_end(&mut self, now: Time, flow: FlowNumber) {
+        self.resend_from.remove(&flow);
+        self.notify(
+            now,
+            |methods| methods.on_end.as_ref(),
+            |py, on_end| on_end.call1(py, (now.0, flow)),
+        );
+    }
+
+    fn next_credit(
+        &mut self,
+        now: Time,
+        missing: MissingSegments<'_>,
+    ) -> Option<(FlowNumber, transport::Credit)> {
+        self.timer = Time::NEVER;
+        self.methods.as_ref()?;
+        Python::attach(|py| {
+            self.query(py, now, missing).unwrap_or_else(|error| {
+                self.fail(py, now, error);
+                None
+            })
+        })
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timer
+    }
+}
