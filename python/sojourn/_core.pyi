@@ -421,7 +421,8 @@ class Credit:
 
         The first such credit of a flow names the first segment that the receiver lacks, the next
         one the next, and so on in rounds. A segment that was sent before counts as lost when a
-        credit names it.
+        credit names it. Of a long-lived flow only segments are named that have been missing for two
+        base RTTs while as many others arrived, or after a timeout of the sender.
         """
 
 @final

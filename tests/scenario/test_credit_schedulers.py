@@ -68,7 +68,7 @@ class Shortest(sojourn.CreditScheduler):
         check(arrival.number == {"request": 0, "data": 7}[arrival.kind])
 
     def on_end(self, now_ps: int, flow: int) -> None:
-        self.waiting.pop(flow, None)
+        del self.waiting[flow]
 
     def next_credit(self, now_ps: int) -> sojourn.Credit | None:
         eligible = {flow: left for flow, left in self.waiting.items() if left > 0}
@@ -119,6 +119,14 @@ def test_tokens_in_python_are_those_of_phost(changes: dict[str, Any]) -> None:
     assert mine.account.equals(theirs.account)
     assert mine.summary["counts"] == theirs.summary["counts"]
     assert (theirs.summary["counts"]["losses"] > 100) == (changes is LOSSY)
+
+
+def test_long_lived_flows_with_losses_end() -> None:
+    lossy = {"topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "loss": 0.1}}
+    own = {"transport": str(OWN / "phost.py:PHost"), "time_limit": "10 s"}
+    result = sojourn.run(FABRIC | ENDLESS | lossy | own)
+    assert result.summary["counts"]["losses"] > 100
+    assert result.summary["simulated_s"] < 3
 
 
 def test_priorities_in_python_are_those_of_pias(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use sojourn_core::base::units::{Bytes, Time};
+use sojourn_core::base::units::{Bytes, Duration, Time};
 use sojourn_core::model::packet::FlowNumber;
-use sojourn_core::transport::{self, CreditScheduler, MissingSegments};
+use sojourn_core::transport::{self, CreditScheduler, Gaps, MissingSegments};
 
 use super::controllers::Class;
 use super::events::{Arrival, Credit, CreditHost, InboundFlow};
@@ -30,15 +30,49 @@ struct Methods {
     next_credit: Py<PyAny>,
 }
 
+/// Incomplete flow, as far as credits with `resend` need it.
+struct Inbound {
+    is_unbounded: bool,
+    received: u32,
+    /// Number of credits.
+    issued: u32,
+    /// First segment that the next credit may name, of a flow with a size.
+    next: u32,
+    /// Missing segments of an unbounded flow.
+    gaps: Gaps,
+}
+
+impl Inbound {
+    /// Returns the segment that the next credit names.
+    fn next_segment(
+        &mut self,
+        now: Time,
+        reorder_time: Duration,
+        missing: impl Fn(u32) -> u32,
+    ) -> u32 {
+        if self.is_unbounded {
+            return self.gaps.next(now, self.received, reorder_time, missing);
+        }
+        let segment = match missing(self.next) {
+            u32::MAX => missing(0),
+            segment => segment,
+        };
+        self.next = segment.saturating_add(1);
+        segment
+    }
+}
+
 /// Credit scheduler of one host, implemented by an instance of a Python class.
 pub(crate) struct PythonScheduler {
     class: Arc<Class>,
     /// `None` after an error: no more credits are issued until the run has stopped.
     methods: Option<Methods>,
-    /// First segment that the next credit with `resend` may name, by flow.
-    resend_from: BTreeMap<FlowNumber, u32>,
+    /// Flows in progress.
+    flows: BTreeMap<FlowNumber, Inbound>,
     /// Size of a full packet on the link.
     full_packet: Bytes,
+    /// Time after which a packet of an unbounded flow that is missing is lost.
+    reorder_time: Duration,
     timer: Time,
     /// Time of the last credit, and the number of credits at that time.
     last: (Time, u32),
@@ -50,8 +84,9 @@ impl PythonScheduler {
         let mut scheduler = Self {
             class: Arc::clone(class),
             methods: None,
-            resend_from: BTreeMap::new(),
+            flows: BTreeMap::new(),
             full_packet: host.format.full(),
+            reorder_time: host.base_rtt * 2,
             timer: Time::NEVER,
             last: (Time::ZERO, 0),
         };
@@ -117,19 +152,17 @@ impl PythonScheduler {
         let credit = value.cast::<Credit>().map_err(|_| wrong_type(value, wanted))?.get();
         let class = self.class.checked_priority("next_credit", credit.priority)?;
         let flow = FlowNumber::try_from(credit.flow).ok();
-        let known = flow.and_then(|flow| Some((flow, self.resend_from.get_mut(&flow)?)));
-        let Some((flow, resend_from)) = known else {
+        let known = flow.and_then(|flow| Some((flow, self.flows.get_mut(&flow)?)));
+        let Some((flow, inbound)) = known else {
             let message = format!("next_credit: flow {} is not in progress here", credit.flow);
             return Err(PyValueError::new_err(message));
         };
-        let mut segment = u32::MAX;
-        if credit.resend {
-            segment = match missing(flow, *resend_from) {
-                u32::MAX => missing(flow, 0),
-                segment => segment,
-            };
-            *resend_from = segment.saturating_add(1);
-        }
+        inbound.issued = inbound.issued.saturating_add(1);
+        let segment = if credit.resend {
+            inbound.next_segment(now, self.reorder_time, |from| missing(flow, from))
+        } else {
+            u32::MAX
+        };
         self.last = (now, if self.last.0 == now { self.last.1 + 1 } else { 1 });
         if self.last.1 > MOST_AT_ONCE {
             let message = format!("next_credit: more than {MOST_AT_ONCE} credits at one time");
@@ -179,7 +212,16 @@ fn read_time(now: Time, value: &Bound<'_, PyAny>) -> PyResult<Time> {
 
 impl CreditScheduler for PythonScheduler {
     fn on_start(&mut self, now: Time, flow: &transport::InboundFlow) {
-        self.resend_from.insert(flow.flow, 0);
+        self.flows.insert(
+            flow.flow,
+            Inbound {
+                is_unbounded: flow.size.is_none(),
+                received: 0,
+                issued: 0,
+                next: 0,
+                gaps: Gaps::new(now),
+            },
+        );
         let packet_time = flow.line_rate.transmit(self.full_packet);
         let flow_seen = InboundFlow(*flow, packet_time);
         self.notify(
@@ -190,6 +232,16 @@ impl CreditScheduler for PythonScheduler {
     }
 
     fn on_arrival(&mut self, now: Time, flow: FlowNumber, arrival: transport::Arrival) {
+        let Some(inbound) = self.flows.get_mut(&flow) else { return };
+        match arrival {
+            transport::Arrival::Data { is_new, .. } => inbound.received += u32::from(is_new),
+            // After a timeout of the sender, all that it has sent and that is missing is lost.
+            transport::Arrival::Request { .. } => {
+                let sent = inbound.received.saturating_add(inbound.issued);
+                inbound.gaps.name_before(sent, now + self.reorder_time);
+            }
+            transport::Arrival::Trimmed { .. } => {}
+        }
         self.notify(
             now,
             |methods| methods.on_arrival.as_ref(),
@@ -198,7 +250,10 @@ impl CreditScheduler for PythonScheduler {
     }
 
     fn on_end(&mut self, now: Time, flow: FlowNumber) {
-        self.resend_from.remove(&flow);
+        // The core may report the end of a flow that has not started here.
+        if self.flows.remove(&flow).is_none() {
+            return;
+        }
         self.notify(
             now,
             |methods| methods.on_end.as_ref(),

@@ -10,7 +10,7 @@
             self.issued[flow.flow] = 0
 
         def on_end(self, now_ps: int, flow: int) -> None:
-            self.issued.pop(flow, None)
+            del self.issued[flow]
 
         def next_credit(self, now_ps: int) -> sojourn.Credit | None:
             if not self.issued or now_ps < self.next_ps:

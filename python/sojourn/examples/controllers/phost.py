@@ -78,7 +78,7 @@ class Tokens(sojourn.CreditScheduler):
             inbound.resend_ps = inbound.window_ps = now_ps
 
     def on_end(self, now_ps: int, flow: int) -> None:
-        self.flows.pop(flow, None)
+        del self.flows[flow]
 
     def next_credit(self, now_ps: int) -> sojourn.Credit | None:
         self.timer_ps = self.next_ps
