@@ -49,6 +49,7 @@ crate::parameters! {
         pub tail_boost: bool = true;
         /// Time without data of a message after which the receiver requests what it has granted and lacks
         /// (RESEND; authors' kernel module: 5 ms). Doubles each time until new data arrives, up to `max_rto`.
+        /// Packets that wait for longer below those of shorter messages are sent twice.
         pub resend_interval: Duration = Duration::from_millis(5), where positive;
         /// Timeouts after which a sender requests credit, and handshake. Losses are detected by the receiver.
         pub reliability: Reliability = Reliability::selective_repeat();
