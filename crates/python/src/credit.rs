@@ -10,7 +10,7 @@ use sojourn_core::base::units::{Bytes, Duration, Time};
 use sojourn_core::model::packet::FlowNumber;
 use sojourn_core::transport::{self, CreditScheduler, Gaps, MissingSegments};
 
-use super::controllers::Class;
+use super::classes::Class;
 use super::events::{Arrival, Credit, CreditHost, InboundFlow};
 use super::values::{located, wrong_type};
 

@@ -1,5 +1,6 @@
 //! The Python binding: scenarios as text, results as columns.
 
+mod classes;
 mod controllers;
 mod credit;
 mod events;
@@ -132,7 +133,7 @@ impl Prepared {
         let (prepared, provided) = self.0.provided(|scenario| {
             #[cfg(feature = "quic")]
             sojourn_quic::provide(scenario);
-            controllers::provide(py, scenario, &control)
+            classes::provide(py, scenario, &control)
         });
         // Loading a class may take long, so a request to stop may interrupt it.
         let classes = provided.map_err(|error| {
