@@ -53,7 +53,7 @@ def check(is_true: bool) -> None:
 
 
 class Shortest(sojourn.CreditScheduler):
-    """A credit per packet time for the shortest flow, and all of them again after a timeout."""
+    """A credit per packet time for the flow with the fewest segments without credit."""
 
     def on_start(self, host: sojourn.CreditHost) -> None:
         self.packet_time_ps = host.packet_time_ps

@@ -17,7 +17,9 @@ use super::classes::Class;
 use super::credit::PythonScheduler;
 use super::events::{Allowance, Credit, Header, Loss, Opened, OutgoingPacket, Path};
 use super::monitor::SharedCounts;
-use super::values::{intern_name, located, non_negative, number_of, timer_not_before, wrong_type};
+use super::values::{
+    defined_method, intern_name, located, non_negative, number_of, timer_not_before, wrong_type,
+};
 
 /// Controller factory of a Python class.
 pub(crate) struct Maker(pub(crate) Arc<Class>);
@@ -84,10 +86,7 @@ impl Methods {
         let instance = class.factory.bind(py).call0()?;
         let path = Bound::new(py, Path(path.clone(), OnceLock::new()))?;
         instance.call_method1(intern!(py, "on_start"), (&path,))?;
-        let method = |name: &str| {
-            let is_defined = class.handlers.contains(name);
-            is_defined.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
-        };
+        let method = |name| defined_method(&instance, &class.handlers, name);
         let methods = Self {
             on_open: method("on_open")?,
             on_ack: method("on_ack")?,

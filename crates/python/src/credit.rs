@@ -12,7 +12,7 @@ use sojourn_core::transport::{self, CreditScheduler, Gaps, MissingSegments};
 
 use super::classes::Class;
 use super::events::{Arrival, Credit, CreditHost, InboundFlow};
-use super::values::{located, wrong_type};
+use super::values::{defined_method, located, wrong_type};
 
 /// Credits at one time after which a scheduler is taken to issue them for ever.
 const MOST_AT_ONCE: u32 = 100_000;
@@ -182,10 +182,7 @@ impl Methods {
         let instance = factory.bind(py).call0()?;
         let seed = host.random.clone().below(1 << 53);
         instance.call_method1(intern!(py, "on_start"), (CreditHost(host.clone(), seed),))?;
-        let method = |name: &str| {
-            let is_defined = handlers.contains(name);
-            is_defined.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
-        };
+        let method = |name| defined_method(&instance, handlers, name);
         Ok(Self {
             on_flow: method("on_flow")?,
             on_arrival: method("on_arrival")?,

@@ -35,6 +35,15 @@ pub(crate) fn number_of(value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<f64>
     value.extract().map(|Number(number)| number).map_err(|_| wrong_type(value, wanted))
 }
 
+/// Returns a bound method of an instance, if it is among those that its class defines.
+pub(crate) fn defined_method(
+    instance: &Bound<'_, PyAny>,
+    defined: &BTreeSet<String>,
+    name: &str,
+) -> PyResult<Option<Py<PyAny>>> {
+    defined.contains(name).then(|| instance.getattr(name).map(Bound::unbind)).transpose()
+}
+
 /// Returns the result of a method; an error names the method for the place that its message begins with.
 pub(crate) fn located<T>(method: &Bound<'_, PyAny>, result: PyResult<T>) -> PyResult<T> {
     result.inspect_err(|error| {
