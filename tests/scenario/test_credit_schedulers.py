@@ -121,6 +121,12 @@ def test_tokens_in_python_are_those_of_phost(changes: dict[str, Any]) -> None:
     assert (theirs.summary["counts"]["losses"] > 100) == (changes is LOSSY)
 
 
+def test_queues_that_ignore_the_priorities_of_a_class_are_warned_of() -> None:
+    own = {"transport": str(OWN / "phost.py:PHost"), "queue": "drop_tail"}
+    warnings = sojourn.run(FABRIC | own).summary["warnings"]
+    assert any("`PHost` gives packets priorities, but" in warning for warning in warnings)
+
+
 def test_long_lived_flows_with_losses_end() -> None:
     lossy = {"topology": {"kind": "dumbbell", "senders": 2, "receivers": 2, "loss": 0.1}}
     own = {"transport": str(OWN / "phost.py:PHost"), "time_limit": "10 s"}

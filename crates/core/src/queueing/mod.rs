@@ -25,6 +25,15 @@ pub enum PortQueue {
     OnDeparture(Box<dyn Queue>),
 }
 
+/// Priorities of packets; 0 is the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priorities {
+    /// Number of priority classes, counted from 0.
+    Classes(u32),
+    /// Any number.
+    Numbers,
+}
+
 /// Queued bytes and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
@@ -234,9 +243,8 @@ pub trait QueueKind {
         None
     }
 
-    /// Returns the number of priorities, if the discipline uses priorities and their number is
-    /// limited.
-    fn priorities(&self) -> Option<u32> {
+    /// Returns the priorities that the discipline distinguishes; `None` if it ignores them.
+    fn priorities(&self) -> Option<Priorities> {
         None
     }
 }

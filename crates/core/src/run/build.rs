@@ -129,7 +129,7 @@ impl Scenario {
         let with_deadlines = transports.find(|(_, transport)| transport.needs_deadlines());
         match with_deadlines {
             Some((_, transport)) if !flows.has_deadlines => {
-                let name = transport.name();
+                let name = transport.title();
                 let message =
                     format!("no flow has a deadline, and this `{name}` is made for deadlines");
                 Err(Problem::new("workload", message))
@@ -143,7 +143,7 @@ impl Scenario {
         for class in self.workload.classes_with_initial_rate() {
             let transport = self.transports.get(class).or(self.transport.as_ref());
             if let Some(transport) = transport.filter(|transport| !transport.takes_initial_rate()) {
-                let name = transport.name();
+                let name = transport.title();
                 let message = format!("class `{class}`: `{name}` takes no `initial_rate`");
                 return Err(Problem::new("workload", message));
             }
@@ -156,7 +156,7 @@ impl Scenario {
         let mut transports = self.all_transports();
         match transports.find(|(_, transport)| transport.needs_own_connection()) {
             Some((field, transport)) => {
-                let name = transport.name();
+                let name = transport.title();
                 let message =
                     format!("`{name}` needs a connection for every flow: no `connections`");
                 Err(Problem::new(field, message))

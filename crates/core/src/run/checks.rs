@@ -6,9 +6,9 @@ use crate::model::graph::Extent;
 use crate::model::host_clock::Stamps;
 use crate::model::telemetry::TelemetryStack;
 use crate::network::routes::Routing;
-use crate::queueing::disciplines;
+use crate::queueing::{Priorities, disciplines};
 use crate::run::scenario::{Model, Scenario};
-use crate::transport::{Priorities, controllers};
+use crate::transport::controllers;
 
 /// Checks a scenario whose fields are valid one by one.
 pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
@@ -101,7 +101,7 @@ fn check_router(scenario: &Scenario) -> Result<(), Problem> {
     let message = match transport.router() {
         Some(needed) if needed.name() == router.name() => return Ok(()),
         Some(needed) => format!("must be `{}` for this transport", needed.name()),
-        None => format!("must be left out: `{}` does not use routers", transport.name()),
+        None => format!("must be left out: `{}` does not use routers", transport.title()),
     };
     Err(Problem::new("router", format!("{message}, not `{}`", router.name())))
 }
@@ -115,7 +115,7 @@ fn check_mixture(scenario: &Scenario) -> Result<(), Problem> {
     let router_based = transports.find(|(_, transport)| transport.router().is_some());
     match router_based {
         Some((field, transport)) if !scenario.transports.is_empty() => {
-            let name = transport.name();
+            let name = transport.title();
             let message = format!(
                 "`{name}` uses routers, which serve no other transport in the same network"
             );
@@ -132,7 +132,10 @@ fn receive_window_problem(scenario: &Scenario, transport: &controllers::Config) 
     let (window, every) = (mechanism.reliability.receive_window?, mechanism.acks.every);
     let waits = window < every && mechanism.reliability.delayed_ack.is_none();
     waits.then(|| {
-        format!("must be at least {every}, the number of packets per ACK of `{}`", transport.name())
+        format!(
+            "must be at least {every}, the number of packets per ACK of `{}`",
+            transport.title()
+        )
     })
 }
 
@@ -143,7 +146,7 @@ fn check_transport(
     transport: &controllers::Config,
 ) -> Result<(), Problem> {
     let Some(main) = &scenario.transport else { return Ok(()) };
-    let name = transport.name();
+    let name = transport.title();
     if transport.has_own_stack() {
         check_own_stack(scenario, name)?;
     }
@@ -194,7 +197,7 @@ fn check_transport(
     }
     let fields = ["queue", "host_queue"];
     for (field, queue) in fields.into_iter().zip(scenario.queues(main)) {
-        let Some(classes) = queue.priorities() else { continue };
+        let Some(Priorities::Classes(classes)) = queue.priorities() else { continue };
         let message = match transport.priorities() {
             Priorities::Classes(used) if used <= classes => continue,
             Priorities::Classes(used) => format!("`{name}` uses {used} priorities"),

@@ -7,7 +7,7 @@ use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, Link, LinkId};
 use crate::model::host_clock::Service;
 use crate::network::port::Port;
-use crate::queueing::{Limit, LinkScale, disciplines};
+use crate::queueing::{Limit, LinkScale, Priorities, disciplines};
 use crate::simulation::Simulation;
 use crate::transport::{Recovery, controllers};
 
@@ -137,11 +137,18 @@ impl Scenario {
         both.flat_map(move |(transports, [queue, host])| {
             let marks_none = !queue.marks() && !host.marks();
             let lacks = transports.iter().filter_map(|(field, transport)| {
-                let (name, designed) = (transport.name(), transport.queue());
+                let (name, designed) = (transport.title(), transport.queue());
                 let lack = if designed.limits_credits() && !queue.limits_credits() {
                     "limit the rate of credits"
                 } else if designed.marks() && !queue.marks() {
                     "mark packets"
+                } else if transport.priorities() != Priorities::Classes(1)
+                    && queue.priorities().is_none()
+                {
+                    return Some(format!(
+                        "{field}: `{name}` gives packets priorities, but these queues ignore them; give a \
+                         queue with priorities (`strict_priority`)"
+                    ));
                 } else if !transport.mechanism(&self.packet).ecn_capable {
                     return None;
                 } else if pauses > MANY_PAUSES && !has_marks && queue.marks() {
@@ -207,7 +214,7 @@ impl Scenario {
                     "{field}: `{}` uses ECN, but {} dropped {} packets and marked none: its queue was full \
                      at {longest}, and marks from {threshold} on; give a lower `queue.{name}`, or a larger \
                      `queue.capacity` or `switch.shared_buffer`",
-                    transport.name(),
+                    transport.title(),
                     graph.link_name(id),
                     counters.dropped
                 )
@@ -291,7 +298,7 @@ impl Scenario {
         let transports = transports.iter().filter(|(_, other)| !other.has_own_stack());
         let (capable, others): (Vec<_>, Vec<_>) =
             transports.partition(|(_, transport)| transport.mechanism(&self.packet).ecn_capable);
-        let (capable, other) = (capable.first()?.1.name(), others.first()?.1.name());
+        let (capable, other) = (capable.first()?.1.title(), others.first()?.1.title());
         (!queue.drops_non_ect).then(|| {
             format!(
                 "queues mark packets of {capable} above the threshold, but accept those of {other}, which \

@@ -41,7 +41,7 @@ use crate::base::units::{Bytes, Duration};
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
 use crate::model::telemetry::Digest;
-use crate::queueing::{DesignRates, disciplines};
+use crate::queueing::{DesignRates, Priorities, disciplines};
 use crate::router;
 
 /// Kind of transport.
@@ -168,13 +168,4 @@ pub trait Transport {
 /// Returns an unlimited FIFO queue.
 fn unlimited() -> disciplines::Config {
     disciplines::Config::drop_tail(disciplines::drop_tail::Config { capacity: None })
-}
-
-/// Priorities of a transport's packets; 0 is the highest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priorities {
-    /// Number of priority classes, counted from 0.
-    Classes(u32),
-    /// Any number.
-    Numbers,
 }

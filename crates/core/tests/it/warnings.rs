@@ -400,6 +400,17 @@ fn queues_that_lack_what_a_transport_was_designed_for() {
 }
 
 #[test]
+fn queues_that_ignore_the_priorities_of_packets() {
+    for kind in ["homa", "pfabric"] {
+        let scenario = with(&beside_dctcp(kind), json!({ "queue": "ecn_threshold" }));
+        let words =
+            format!("transports.other: `{kind}` gives packets priorities, but these queues ignore");
+        let queue = json!({ "kind": "pfabric", "capacity": "1 MB" });
+        assert_warns(&scenario, &words, json!({ "queue": queue }));
+    }
+}
+
+#[test]
 fn queues_that_do_not_mark_packets_of_transports_with_ecn() {
     let ecn = |kind: &str| json!({ "kind": kind, "ecn": true });
     let scenario = |queue: Value| {

@@ -19,7 +19,7 @@ pub mod strict_priority;
 pub use crate::queueing::blocks::marking::MarkAt;
 pub use crate::queueing::{
     Admission, Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PacketFifo, PortQueue,
-    PriorityCounts, Queue, QueueKind, QueueState, Verdict,
+    Priorities, PriorityCounts, Queue, QueueKind, QueueState, Verdict,
 };
 
 crate::family! {

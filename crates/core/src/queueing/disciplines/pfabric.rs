@@ -4,8 +4,8 @@
 //! smaller number is the better priority. Packets without a priority (ACKs) have priority 0.
 
 use super::{
-    Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PortQueue, PriorityCounts, Queue,
-    QueueKind,
+    Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PortQueue, Priorities,
+    PriorityCounts, Queue, QueueKind,
 };
 use crate::base::units::{Bytes, Rate};
 use crate::model::packet::Packet;
@@ -48,6 +48,10 @@ impl QueueKind for Config {
         let is_published = self.capacity == Some(Capacity::Bytes(36_000));
         let (least, most) = (Rate::from_gbps(10), Rate::from_gbps(40));
         is_published.then_some(DesignRates { field: "capacity", least, most })
+    }
+
+    fn priorities(&self) -> Option<Priorities> {
+        Some(Priorities::Numbers)
     }
 }
 

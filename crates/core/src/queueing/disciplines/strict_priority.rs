@@ -2,8 +2,8 @@
 //! empty.
 
 use super::{
-    Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PacketFifo, PortQueue, Queue,
-    QueueKind,
+    Backlog, Capacity, Context, DesignRates, Limit, LinkScale, PacketFifo, PortQueue, Priorities,
+    Queue, QueueKind,
 };
 use crate::base::units::Bytes;
 use crate::model::packet::Packet;
@@ -76,8 +76,8 @@ impl QueueKind for Config {
         self.threshold.and_then(DesignRates::of_dctcp_threshold)
     }
 
-    fn priorities(&self) -> Option<u32> {
-        Some(self.classes)
+    fn priorities(&self) -> Option<Priorities> {
+        Some(Priorities::Classes(self.classes))
     }
 }
 

@@ -37,14 +37,13 @@ pub mod uet;
 pub mod vegas;
 pub mod xcp;
 
-pub use crate::queueing::DesignRates;
+pub use crate::queueing::{DesignRates, Priorities};
 use crate::transport::unlimited;
 pub use crate::transport::{
     Ack, AckPolicy, Allowance, Arrival, CachedRate, CongestionSignal, Controller, Credit,
     CreditHost, CreditScheduler, CreditUse, ExternalStack, Gaps, InboundFlow, Loss, MarkFeedback,
     Mechanism, MissingSegments, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
-    Priorities, Recovery, Reliability, Restart, Signalling, TrainPacket, Transport,
-    WindowReduction,
+    Recovery, Reliability, Restart, Signalling, TrainPacket, Transport, WindowReduction,
 };
 
 crate::family! {
@@ -70,5 +69,13 @@ impl Config {
     /// QUIC.
     pub fn built_in() -> impl Iterator<Item = &'static str> {
         Self::NAMES.iter().copied().filter(|name| !["python", "quic"].contains(name))
+    }
+
+    /// Returns the name in messages: that of the class for a Python controller.
+    pub fn title(&self) -> &str {
+        match self {
+            Self::python(config) => config.controller.name(),
+            other => other.name(),
+        }
     }
 }

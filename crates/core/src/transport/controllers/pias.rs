@@ -124,7 +124,7 @@ mod tests {
     fn priorities_fall_as_a_flow_passes_thresholds() {
         let config = Config::read(&json!({ "thresholds": [2, 3, 7] })).unwrap();
         assert_eq!(config.priorities(), Priorities::Classes(4));
-        assert_eq!(config.queue().priorities(), Some(4));
+        assert_eq!(config.queue().priorities(), Some(Priorities::Classes(4)));
         let flow = config.controller(&path());
         let priority = |packets: u64| {
             let offset = Bytes(packets * 960);

@@ -119,6 +119,13 @@ pub struct Class {
     pub maker: Option<Arc<dyn Maker>>,
 }
 
+impl Class {
+    /// Returns the name of the class.
+    pub fn name(&self) -> &str {
+        self.file.name.rsplit(':').next().unwrap_or_default()
+    }
+}
+
 impl std::fmt::Debug for Class {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.file.fmt(f)
