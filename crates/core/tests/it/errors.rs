@@ -85,6 +85,7 @@ fn names_and_values() -> Vec<Value> {
         json!({ "topology": "Fat-Tree" }),
         json!({ "queue": { "kind": "fifo" } }),
         poisson(json!({ "sizes": "web_search" })),
+        poisson(json!({ "sizes": "WebSearch" })),
         poisson(json!({ "sizes": "20 KB" })),
         poisson(json!({ "sizes": "20 ms" })),
         json!({ "model": "max_mim" }),

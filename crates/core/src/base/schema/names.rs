@@ -57,13 +57,16 @@ fn explain_name(
     if let Some(name_here) = name_here(given, known_as) {
         return Some(name_here);
     }
-    let word = in_our_spelling(given);
     let suggest = |kind: &str, parameter: &ParameterInfo, value: &str| {
         format!("; did you mean {{kind = \"{kind}\", {} = \"{value}\"}}?", parameter.name)
     };
+    let letters = |word: &str| in_our_spelling(word).replace('_', "");
+    let word = letters(given);
     let of_word = catalogue.iter().find_map(|CatalogueEntry { name, entries, .. }| {
-        let has_word = |entry: &&ParameterInfo| entry.allowed.contains(&format!("\"{word}\""));
-        Some(suggest(name, entries.iter().find(has_word)?, &word))
+        entries.iter().find_map(|entry| {
+            let mut quoted = entry.allowed.split('"').skip(1).step_by(2);
+            Some(suggest(name, entry, quoted.find(|value| letters(value) == word)?))
+        })
     });
     // An amount, such as a size in place of sizes that are all the same.
     let unit = given.trim_start_matches(|at: char| !at.is_alphabetic());
