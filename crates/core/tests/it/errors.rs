@@ -73,6 +73,7 @@ fn names_and_values() -> Vec<Value> {
             "kind": "flows", "class": "a", "flows": [{ "source": 0, "target": 1 }],
         }] } }),
         json!({ "topology": { "kind": "star", "hosts": 4, "queue": "red" } }),
+        json!({ "topology": { "kind": "leaf_spine", "rate": "100 Gbps" } }),
         json!({ "transport": { "kind": "dctcp", "min_rto": "1 ms" } }),
         json!({ "transport": { "kind": "dctpc" } }),
         json!({ "transport": "dctpc" }),

@@ -17,8 +17,8 @@ mod values;
 
 pub use self::file::{File, Text, with_texts};
 use self::json_schema::Definitions;
-use self::names::listed;
 pub use self::names::{OtherName, choose, did_you_mean, name_here};
+use self::names::{did_you_mean_field, listed};
 pub use self::rules::{
     Bounds, Measure, Rule, Within, above_one, at_least_one, below_one, fraction, fraction_if_given,
     has_mean, has_mean_if_given, not_negative, not_negative_if_given, positive, positive_fraction,
@@ -57,7 +57,7 @@ impl Problem {
 
     /// A field that is not among the `names` of its table's fields.
     fn unknown_field(field: &str, names: &[&str]) -> Self {
-        let hint = did_you_mean(field, names.iter().copied());
+        let hint = did_you_mean_field(field, names);
         let fields = if names.is_empty() {
             "there are no fields here".to_owned()
         } else {

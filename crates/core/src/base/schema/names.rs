@@ -108,6 +108,21 @@ pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -
         .map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"))
 }
 
+/// Returns the suggestion of the field nearest to `given`; else of those that end with its name, as
+/// `host_rate` does with `rate`.
+pub(super) fn did_you_mean_field(given: &str, names: &[&str]) -> String {
+    let nearest = did_you_mean(given, names.iter().copied());
+    let ending = format!("_{}", in_our_spelling(given));
+    let longer =
+        names.iter().filter(|name| name.ends_with(&ending)).map(|name| format!("`{name}`"));
+    let longer = longer.collect::<Vec<_>>().join(" or ");
+    if nearest.is_empty() && !longer.is_empty() {
+        format!("; did you mean {longer}?")
+    } else {
+        nearest
+    }
+}
+
 /// Returns a name as scenarios spell names: `Fat-Tree` is `fat_tree`.
 fn in_our_spelling(name: &str) -> String {
     name.to_lowercase().replace(['-', ' '], "_")
