@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exports.readers import frames, read_trace, slices_of
 from sojourn import Result, ScenarioError, cli
 from sojourn.exports import pcapng, perfetto, qlog
-from sojourn.runs import results
+from sojourn.runs import result_tables
 
 US = 10**6
 """Picoseconds in a microsecond."""
@@ -68,9 +68,9 @@ CHAIN = [
 def recorded(**changes: Any) -> Result:
     """Return the result of the hand-made flow; `changes` are other tables or summaries."""
     rows = {
-        results.PACKETS: PACKETS,
-        results.CHAIN: [{"flow": 7, **piece} for piece in CHAIN],
-        results.GAUGES: [
+        result_tables.PACKETS: PACKETS,
+        result_tables.CHAIN: [{"flow": 7, **piece} for piece in CHAIN],
+        result_tables.GAUGES: [
             {"flow": 7, "time_ps": time_us * US, "gauge": gauge, "value": value}
             for time_us, gauge, value in (
                 (20, "window_bytes", 4000.0),
@@ -79,21 +79,25 @@ def recorded(**changes: Any) -> Result:
                 (43, "alpha", 0.5),
             )
         ],
-        results.SERIES: [
+        result_tables.SERIES: [
             {"link": "left->right", "bin": 2, "bytes": 625, "queue_mean_bytes": 300.0},
             {"link": "left->right", "bin": 5, "bytes": 1250, "queue_mean_bytes": 0.0},
         ],
-        results.HOPS: [
+        result_tables.HOPS: [
             {"link": "left->right", "came_ps": row["sent_ps"], "starts_ps": starts_ps, **row}
             for row, starts_ps in ((PACKETS[2], 21 * US), (PACKETS[3], None), (PACKETS[4], 22 * US))
         ],
     }
     tables = {
-        name: pl.DataFrame(table, schema_overrides=results.EMPTY_SCHEMAS[name])
+        name: pl.DataFrame(table, schema_overrides=result_tables.EMPTY_SCHEMAS[name])
         for name, table in rows.items()
     }
-    tables[results.HOPS] = tables[results.HOPS].select(
-        *(name for name in results.EMPTY_SCHEMAS[results.HOPS] if name in tables[results.HOPS])
+    tables[result_tables.HOPS] = tables[result_tables.HOPS].select(
+        *(
+            name
+            for name in result_tables.EMPTY_SCHEMAS[result_tables.HOPS]
+            if name in tables[result_tables.HOPS]
+        )
     )
     numbers: Any = {"flow": pl.UInt64, "size_bytes": pl.UInt64}
     numbers |= {"source": pl.UInt32, "target": pl.UInt32}

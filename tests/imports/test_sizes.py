@@ -8,7 +8,7 @@ import pytest
 
 import sojourn
 from imports.conftest import Convert, write
-from sojourn.runs.results import flow_table
+from sojourn.runs.result_tables import flow_table
 from sojourn.scenario import encoding
 
 THREE_COLUMNS = "40 1 0\n40 1 0.5\n200 1 1\n"

@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sojourn
-from sojourn.runs import results
+from sojourn.runs import result_tables
 
 LOSSY: dict[str, Any] = {
     "environment": "paper",
@@ -33,10 +33,15 @@ def lossy() -> sojourn.Result:
 
 
 def test_tables_have_the_documented_types(lossy: sojourn.Result) -> None:
-    for name in (results.PACKETS, results.GAUGES, results.SERIES, results.HOPS):
+    for name in (
+        result_tables.PACKETS,
+        result_tables.GAUGES,
+        result_tables.SERIES,
+        result_tables.HOPS,
+    ):
         table = lossy._table(name)
         assert not table.is_empty(), name
-        assert dict(table.schema) == results.EMPTY_SCHEMAS[name], name
+        assert dict(table.schema) == result_tables.EMPTY_SCHEMAS[name], name
 
 
 def test_a_credit_without_a_segment_has_no_number() -> None:

@@ -18,7 +18,7 @@ from conftest import IN_WINDOWS, SCENARIO
 from sojourn import Result, ScenarioError, _core
 from sojourn.base.progress import RunProgress
 from sojourn.runs import runner
-from sojourn.runs.results import COLUMNS
+from sojourn.runs.result_tables import COLUMNS
 from sojourn.runs.runner import key
 from sojourn.scenario.encoding import as_json
 

@@ -10,7 +10,7 @@ import pytest
 import sojourn
 from sojourn import ScenarioError
 from sojourn.analysis.fidelity import doubts
-from sojourn.runs.results import flow_table
+from sojourn.runs.result_tables import flow_table
 from sojourn.scale.network import read_network
 from sojourn.scenario.encoding import trace
 

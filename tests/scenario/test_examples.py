@@ -10,7 +10,7 @@ import sojourn
 from sojourn import cli
 from sojourn.base import paths
 from sojourn.base.units import parse_time
-from sojourn.runs.results import flow_table
+from sojourn.runs.result_tables import flow_table
 from sojourn.scenario import encoding, examples
 
 pytestmark = pytest.mark.usefixtures("directory")

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core
-from sojourn.runs.results import sample_table
+from sojourn.runs.result_tables import sample_table
 from sojourn.scenario.encoding import as_json
 from sojourn.scenario.reading import with_files
 

@@ -149,7 +149,7 @@ def trace(
 
     Example: `sojourn trace scenario.toml --out flows.csv`
     """
-    from sojourn.runs.results import flow_table
+    from sojourn.runs.result_tables import flow_table
     from sojourn.scenario import encoding, overrides, reading
     from sojourn.scenario.fields import parts_of
 

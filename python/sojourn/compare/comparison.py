@@ -14,7 +14,7 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import breakdown, convergence, durations, long_lived, metrics, paired
 from sojourn.analysis.fidelity import with_self_check
 from sojourn.base.errors import check_whole
-from sojourn.runs.results import COLUMNS as FLOW_COLUMNS
+from sojourn.runs.result_tables import COLUMNS as FLOW_COLUMNS
 from sojourn.runs.results import Run
 from sojourn.runs.runner import MAX_RUNS, over_seeds, sweep
 from sojourn.scenario.encoding import SCHEMES

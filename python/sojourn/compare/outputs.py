@@ -9,7 +9,8 @@ import polars as pl
 from sojourn.analysis.metrics.tables import label_columns
 from sojourn.base import files
 from sojourn.base.errors import FileError
-from sojourn.runs.results import FLOWS, SUMS, Run
+from sojourn.runs.result_tables import FLOWS
+from sojourn.runs.results import SUMS, Run
 
 INDEX = "index.csv"
 

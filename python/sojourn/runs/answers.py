@@ -14,18 +14,8 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import parse_time
-from sojourn.runs.results import (
-    FLOWS,
-    LINKS,
-    OF_FLOWS,
-    OUTCOMES,
-    PACKETS,
-    SAMPLES,
-    TABLES,
-    Result,
-    bounded,
-    is_timed,
-)
+from sojourn.runs.result_tables import FLOWS, LINKS, OF_FLOWS, OUTCOMES, PACKETS, SAMPLES, TABLES
+from sojourn.runs.results import Result, bounded, is_timed
 from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
 from sojourn.scale.law import Flags, FluidFlows, Indices, Law, self_check
 from sojourn.scale.network import Network, read_network

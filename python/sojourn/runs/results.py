@@ -13,43 +13,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from pydantic_core import from_json, to_json
 
-from sojourn import _core
 from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.base.units import parse_time
 from sojourn.runs.links import LinkRows, link_table
+from sojourn.runs.result_tables import (
+    ACCOUNT,
+    CHAIN,
+    FLOWS,
+    GAUGES,
+    HOPS,
+    LINKS,
+    OF_FLOWS,
+    PACKETS,
+    SAMPLES,
+    SERIES,
+    TABLES,
+    chain_table,
+    empty_table,
+    flow_table,
+    record_tables,
+    sample_table,
+)
 from sojourn.scenario.reading import Labels
 from sojourn.scenario.typed import read_json
 
-FLOWS, SAMPLES, LINKS = "flows.parquet", "samples.parquet", "links.parquet"
-ACCOUNT, CHAIN = "account.parquet", "chain.parquet"
-PACKETS, GAUGES = "packets.parquet", "gauges.parquet"
-SERIES, HOPS = "series.parquet", "hops.parquet"
 SUMMARY, SUMS = "summary.json", "SHA256SUMS"
 """Files of a result; `SUMS` contains the SHA-256 sums of the others."""
 
-TABLES = (FLOWS, SAMPLES, LINKS, ACCOUNT, CHAIN, PACKETS, GAUGES, SERIES, HOPS)
-"""Files of tables; only the first is mandatory."""
-
-OF_FLOWS = (ACCOUNT, CHAIN, PACKETS, GAUGES)
-"""Files of tables with rows of flows, besides the flow records."""
-
-OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
-"""Outcomes of flows; a terminated flow was stopped because it would have missed its deadline."""
-
 REQUEST, RESPONSE = " request", " response"
 """Suffixes of the classes of the two flows of a call."""
-
-COLUMNS = {name: has_nulls for name, _, has_nulls in _core.flow_columns()}
-"""Columns of `flows.parquet` in order, and true for those with nulls. The core declares them."""
-
-
-WHOLE = ("lost_packets", "reordered_packets", "reordering_extent", "step")
-"""Columns of `flows.parquet` with nulls whose values are whole numbers."""
 
 
 class Result:
@@ -70,7 +66,7 @@ class Result:
         others: Mapping[str, pl.DataFrame] | None = None,
     ) -> None:
         """Create a result from its tables and summary; `others` are tables by file name."""
-        empty = {name: _empty_table(name) for name in TABLES[2:]}
+        empty = {name: empty_table(name) for name in TABLES[2:]}
         self._tables = {FLOWS: flows, SAMPLES: samples} | empty | dict(others or {})
         links = self._tables[LINKS]
         self.summary = summary if links.is_empty() else summary | {"links": LinkRows(links)}
@@ -204,9 +200,7 @@ class Result:
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Create a result from the core's columns; `manifest` is merged into the summary."""
         summary = from_json(columns["summary"]) | dict(manifest)
-        intervals = dict(columns["chain"])
-        intervals["reason"] = _names(intervals["reason"], columns["reasons"])
-        others = {CHAIN: pl.DataFrame(intervals), LINKS: link_table(columns["links"])}
+        others = {CHAIN: chain_table(columns), LINKS: link_table(columns["links"])}
         if (account := columns.get("account")) is not None:
             others[ACCOUNT] = pl.DataFrame(account)
         if (record := columns.get("record")) is not None:
@@ -342,7 +336,7 @@ class _StoredResult(Result):
     def _table(self, name: str) -> pl.DataFrame:
         self.verify()
         if name not in self._sums:
-            return _empty_table(name)
+            return empty_table(name)
         return _CACHED_READERS[name](self._directory / name, self._sums[name])
 
 
@@ -389,18 +383,6 @@ def no_such_flow(flow: int, result: Result) -> str:
     return f"--flow {flow}: the run has flows {first} to {last}"
 
 
-def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the table of samples from the core's columns; probe indices become names."""
-    samples = columns["samples"]
-    return pl.DataFrame(
-        {
-            "time_s": samples["time_s"],
-            "probe": _names(samples["probe"], columns["probes"]),
-            "value": samples["value"],
-        }
-    )
-
-
 def warm_up_of(summary: Mapping[str, Any]) -> float:
     """Return the end of the warm-up in seconds."""
     return parse_time(summary["scenario"].get("warm_up", "0 s"))
@@ -445,45 +427,6 @@ def with_lower_bounds(column: str, simulated_s: float) -> pl.Expr:
     return pl.coalesce(column, bound)
 
 
-def record_tables(record: Mapping[str, Any], links: list[str]) -> dict[str, pl.DataFrame]:
-    """Return the recorded tables by file name from the core's columns."""
-    names = {"link": links, "lost_at": links} | {
-        name: record[name] for name in ("kind", "because", "lost_why", "gauge")
-    }
-
-    def table(columns: Mapping[str, Any]) -> pl.DataFrame:
-        named = {
-            name: _names(values, names[name]) if name in names else values
-            for name, values in columns.items()
-        }
-        may_be_absent = pl.col("^((arrived|lost|starts)_ps|number)$")
-        # The core's value for an absent time or number is the greatest of its type.
-        is_present = may_be_absent != may_be_absent.upper_bound()
-        return pl.DataFrame(named).with_columns(pl.when(is_present).then(may_be_absent))
-
-    files_by_name = {PACKETS: "packets", GAUGES: "gauges", SERIES: "series", HOPS: "hops"}
-    return {file: table(record[name]) for file, name in files_by_name.items()}
-
-
-def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the flow records from the core's columns; NaN becomes null, indices become names.
-
-    Removes the columns of flows: of ten million, the core's copy takes a gigabyte.
-    """
-    flows, names = columns["flows"], {"class": columns["classes"], "outcome": OUTCOMES}
-
-    def series(name: str) -> pl.Series:
-        values = flows.pop(name)
-        if name in names:
-            return _names(values, names[name]).alias(name)
-        column = pl.Series(name, values)
-        if COLUMNS[name]:
-            column = column.fill_nan(None)
-        return column.cast(pl.UInt32) if name in WHOLE else column
-
-    return pl.DataFrame([series(name) for name in COLUMNS if name in flows])
-
-
 def _read_table(file: Path, digest: str) -> pl.DataFrame:
     """Return a table; the digest is that of its content, which another run may replace."""
     with file.open("rb") as stream:
@@ -518,15 +461,6 @@ def _check_end(file: Path) -> None:
         raise _unreadable(file, error) from None
 
 
-def _names(indices: Any, names: Any) -> pl.Series:
-    """Return the names at the given indices, and null beyond the last."""
-    if len(indices) == 0:
-        return pl.Series([], dtype=pl.String)
-    indices = pl.Series(np.asarray(indices, dtype=np.uint32))
-    indices = indices.set(indices >= len(names), None)
-    return pl.Series(names, dtype=pl.String).gather(indices)
-
-
 def _restore_infinity(fidelity: dict[str, Any]) -> None:
     """Replace the null of infinite sizes and errors, which JSON lacks, in the entry `fidelity`."""
     errors = [*fidelity.get("self_check", ()), *fidelity.get("half", {}).get("errors", ())]
@@ -535,51 +469,3 @@ def _restore_infinity(fidelity: dict[str, Any]) -> None:
     for rows, names in (*names_of, ([fidelity.get("precision", {})], ("up_to", "reached"))):
         for row in rows:
             row |= {name: math.inf for name in names if name in row and row[name] is None}
-
-
-def _empty_table(name: str) -> pl.DataFrame:
-    """Return an empty table for a missing file."""
-    return pl.DataFrame(schema=EMPTY_SCHEMAS[name])
-
-
-SENT_PACKET: dict[str, Any] = {
-    **{"flow": pl.UInt64, "kind": pl.String, "number": pl.UInt32},
-    **dict.fromkeys(("from", "to"), pl.UInt32),
-    **{"bytes": pl.UInt16, "copy": pl.UInt16, "because": pl.String},
-    **{"ecn": pl.Boolean, "marked": pl.Boolean, "sent_ps": pl.UInt64},
-}
-"""Columns of a packet at its sender, which packets and hops have."""
-
-EMPTY_SCHEMAS: dict[str, Any] = {
-    SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
-    LINKS: {
-        **{"name": pl.String, "rate_bps": pl.UInt64},
-        **{"bytes": pl.UInt64, "utilisation": pl.Float64},
-    },
-    ACCOUNT: dict.fromkeys(
-        (
-            *("flow", "fct_ps", "rounds"),
-            *("alone_propagation_ps", "alone_transmission_ps", "alone_queue_own_ps"),
-        ),
-        pl.UInt64,
-    ),
-    CHAIN: {"flow": pl.UInt64, "reason": pl.String, "begins_ps": pl.UInt64},
-    PACKETS: {
-        **SENT_PACKET,
-        **dict.fromkeys(("arrived_ps", "lost_ps"), pl.UInt64),
-        **dict.fromkeys(("lost_at", "lost_why"), pl.String),
-    },
-    GAUGES: {"flow": pl.UInt64, "time_ps": pl.UInt64, "gauge": pl.String, "value": pl.Float64},
-    SERIES: {
-        **{"link": pl.String, "bin": pl.UInt32, "bytes": pl.UInt64},
-        **{"queue_mean_bytes": pl.Float64, "queue_max_bytes": pl.UInt64},
-        **dict.fromkeys(("marks", "drops", "losses"), pl.UInt32),
-        "paused_ps": pl.UInt64,
-    },
-    HOPS: {
-        "link": pl.String,
-        **SENT_PACKET,
-        **dict.fromkeys(("came_ps", "starts_ps", "queue_bytes"), pl.UInt64),
-        "dropped": pl.Boolean,
-    },
-}

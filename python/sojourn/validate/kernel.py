@@ -16,7 +16,8 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import parse_quantity, parse_time
-from sojourn.runs.results import Result, flow_table
+from sojourn.runs.result_tables import flow_table
+from sojourn.runs.results import Result
 from sojourn.runs.runner import run
 from sojourn.scenario.encoding import check, trace
 from sojourn.scenario.fields import parts_of

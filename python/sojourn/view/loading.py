@@ -7,7 +7,8 @@ from typing import Any
 
 from sojourn._core import SOURCE_HASH, ScenarioError
 from sojourn.base.errors import FileError
-from sojourn.runs.results import SUMMARY, Result, Run, flow_table, no_such_flow
+from sojourn.runs.result_tables import flow_table
+from sojourn.runs.results import SUMMARY, Result, Run, no_such_flow
 from sojourn.runs.runner import run_many
 from sojourn.scenario import encoding, overrides, reading
 from sojourn.view import recorded_blocks
