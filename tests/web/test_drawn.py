@@ -56,6 +56,18 @@ def test_lines_have_the_values_intervals_and_names_of_the_table() -> None:
     assert (band["low"], band["high"]) == ([1250, 2500], [1750, 3500])
 
 
+def test_a_mark_without_a_name_has_that_of_the_scheme_with_its_colour_and_shape() -> None:
+    def draw(axes: Any) -> None:
+        for shape in "os":
+            axes.plot([1, 2], [3, 4], color="red", marker=shape, label=f"scheme {shape}")
+        axes.plot([2], [4], color="red", marker="s", markerfacecolor="white", linestyle="none")
+        axes.fill_between([1, 2], [2, 3], [4, 5], color="red")
+
+    *_, bound = of_kind(panel(draw), "line")
+    (band,) = of_kind(panel(draw), "band")
+    assert (bound["name"], band["name"]) == ("scheme s", "scheme o")
+
+
 def test_bars_have_their_heights_and_positions() -> None:
     table = TABLE.with_columns(place=pl.format("at {}", "load")).drop_nans()
     shown = panel(lambda axes: plot.bars(axes, table, group="place", values="{:.1f}"))

@@ -392,20 +392,27 @@ def _name(artist: Any) -> str:
 
 
 def _name_after_colours(marks: list[Mark]) -> None:
-    """Give marks without a name, and published marks, the name of the scheme of their colour.
+    """Give marks without a name, and published marks, the name of the scheme that looks like them.
 
-    The value of a bar has the name of the bar, and is hidden with it.
+    A scheme has their colour, and their shape if several have the colour. The value of a bar has
+    the name of the bar, and is hidden with it.
     """
-    schemes: dict[str, str] = {}
+    schemes: dict[tuple[str, str | None], str] = {}
     for mark in marks:
         is_scheme = mark["kind"] in ("line", "boxes") and not mark.get("published")
         if is_scheme and mark["name"]:
-            schemes.setdefault(mark["colour"], mark["name"])
+            schemes.setdefault((mark["colour"], None), mark["name"])
+            schemes.setdefault((mark["colour"], mark.get("shape")), mark["name"])
+
+    def scheme_of(mark: Mark) -> str | None:
+        colour = mark["colour"]
+        return schemes.get((colour, mark.get("shape"))) or schemes.get((colour, None))
+
     for mark in marks:
         if mark["kind"] == "line" and mark.get("published"):
-            mark["name"] = schemes.get(mark["colour"], mark["name"])
+            mark["name"] = scheme_of(mark) or mark["name"]
         elif not mark["name"] and mark["kind"] in ("line", "band", "intervals"):
-            mark["name"] = schemes.get(mark["colour"], "")
+            mark["name"] = scheme_of(mark) or ""
         elif mark["kind"] == "text":
             mark["name"] = _bar_at(marks, mark["x"])
 
