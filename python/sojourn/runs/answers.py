@@ -14,6 +14,7 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import parse_time
+from sojourn.runs.links import of_sample
 from sojourn.runs.result_tables import FLOWS, LINKS, OF_FLOWS, OUTCOMES, PACKETS, SAMPLES, TABLES
 from sojourn.runs.results import Result, bounded, is_timed
 from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
@@ -321,9 +322,9 @@ def _concat(results: Sequence[Result], name: str) -> pl.DataFrame:
         if name == FLOWS:
             table = table.with_columns(pl.lit(number, pl.UInt16).alias(SAMPLE))
         if name == LINKS and number:
-            table = table.with_columns(pl.col("name") + _of_sample(number))
+            table = table.with_columns(pl.col("name") + of_sample(number))
         if name == PACKETS and number:
-            table = table.with_columns(pl.col("lost_at") + _of_sample(number))
+            table = table.with_columns(pl.col("lost_at") + of_sample(number))
         if name == FLOWS or name in OF_FLOWS:
             table = table.with_columns(pl.col("flow") + first)
         elif number and name != LINKS:
@@ -338,18 +339,13 @@ def _first_numbers(results: Sequence[Result]) -> list[int]:
     return [sum(numbers[:number]) for number in range(len(results))]
 
 
-def _of_sample(number: int) -> str:
-    """Return the suffix of the names of a sample's links; those of the first have none."""
-    return f" (sample {number})" if number else ""
-
-
 def _record(results: Sequence[Result]) -> dict[str, Any]:
     """Return the entry `record` of the summary: the recorded flows of all samples."""
     flows = []
     for number, (result, first) in enumerate(zip(results, _first_numbers(results), strict=True)):
         for flow in result.summary["record"]["flows"]:
             paths = {
-                name: [link + _of_sample(number) for link in flow[name]]
+                name: [link + of_sample(number) for link in flow[name]]
                 for name in ("forward", "reverse")
             }
             flows.append({**flow, "flow": flow["flow"] + first, **paths})

@@ -1,4 +1,7 @@
-"""Network as blocks of a page: its nodes, and counters of its links in all and over time."""
+"""Network as blocks of a page: its nodes, and counters of its links in all and over time.
+
+Of several samples, the network is the first.
+"""
 
 import math
 from typing import Any
@@ -8,7 +11,7 @@ import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.base.units import parse_size
-from sojourn.runs.links import carried_bits, ends
+from sojourn.runs.links import carried_bits, ends, has_several_samples, links_of_first_sample
 from sojourn.runs.results import Result
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
@@ -58,14 +61,14 @@ def hosts(result: Result) -> list[str]:
 
 
 def _ends(result: Result) -> list[tuple[str, str]]:
-    return [ends(link["name"]) for link in result.summary["links"]]
+    return [ends(link["name"]) for link in links_of_first_sample(result.summary)]
 
 
 def links(result: Result, names: list[str]) -> str:
     """Return the links as a block: numbers of their ends in `names`, and counters of the run."""
     number = {name: place for place, name in enumerate(names)}
     pairs = _ends(result)
-    table = pl.DataFrame(result.summary["links"], infer_schema_length=None)
+    table = pl.DataFrame(links_of_first_sample(result.summary), infer_schema_length=None)
     # The links of an ideal have no queues.
     absent = [pl.lit(0).alias(name) for name in COUNTERS if name not in table.columns]
     table = table.with_columns(absent)
@@ -92,7 +95,7 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
     if table.is_empty():
         return {}, {}
     bin_s = result.summary["record"]["bin_ps"] / 1e12
-    names = [link["name"] for link in result.summary["links"]]
+    names = [link["name"] for link in links_of_first_sample(result.summary)]
     numbers = {name: number for number, name in enumerate(names)}
     table = table.with_columns(pl.col("link").replace_strict(numbers, return_dtype=pl.Int64))
     whole = result.summary["simulated_s"] / bin_s
@@ -127,7 +130,7 @@ def _least_factor(result: Result, bin_s: float, bins: int) -> int:
     In a bin of few packets the utilisation of a full link is anything between 0 and 100 %. The
     slowest link that sent anything counts; at least half of `LEAST_BINS` remain.
     """
-    links = result.summary["links"]
+    links = links_of_first_sample(result.summary)
     rates = [link["rate_bps"] for link in links if link["bytes"] and link["rate_bps"]]
     packet = result.summary["scenario"].get("packet")
     if not rates or not packet:
@@ -168,7 +171,7 @@ def _capacities(result: Result, width: float) -> pl.DataFrame:
         pl.DataFrame({"bits": np.diff(carried[link["name"]]).round().astype(np.int64)})
         .with_row_index("bin")
         .with_columns(link=pl.lit(number, pl.Int64))
-        for number, link in enumerate(result.summary["links"])
+        for number, link in enumerate(links_of_first_sample(result.summary))
         if link["name"] in carried
     ]
     return pl.concat(tables) if tables else pl.DataFrame()
@@ -176,6 +179,8 @@ def _capacities(result: Result, width: float) -> pl.DataFrame:
 
 def in_progress(result: Result) -> dict[str, list[float]]:
     """Return the mean and the largest number of flows in progress in bins of time."""
+    if has_several_samples(result.summary):
+        result = result.with_flows(result.flows.filter(sample=0))
     bins = metrics.in_progress_in_bins(result, IN_PROGRESS_BINS)
     times, means = ([float(f"{value:.6g}") for value in bins[name]] for name in ("time_s", "mean"))
     return {"time": times, "mean": means, "max": bins["max"].to_list()}

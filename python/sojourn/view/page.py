@@ -10,8 +10,10 @@ import polars as pl
 from sojourn.analysis import breakdown
 from sojourn.base import files
 from sojourn.base.units import format_time, parse_size
-from sojourn.runs.results import Run
+from sojourn.runs.links import has_several_samples, links_of_first_sample
+from sojourn.runs.results import Result, Run
 from sojourn.scenario.reading import kind_of
+from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.view import (
     answer,
     flow_blocks,
@@ -104,7 +106,7 @@ def _network(
 
 def _no_network(runs: Sequence[Run]) -> str:
     """Return why the page has no panels of the network; empty if it has them."""
-    names = [[link["name"] for link in run.result.summary["links"]] for run in runs]
+    names = [[link["name"] for link in links_of_first_sample(run.result.summary)] for run in runs]
     if any(other != names[0] for other in names):
         return "The runs have different networks, so links and times cannot be compared here."
     return "" if names[0] else "The result has no counters of links."
@@ -143,6 +145,7 @@ def _run(run: Run) -> dict[str, Any]:
     return {
         "name": str(run.labels[SCHEME]),
         "counts": _counts(run),
+        "fidelity": _fidelity(result),
         "hasBreakdown": breakdown.are_kept(result),
         "refusal": "" if breakdown.are_kept(result) else loading.refusal(scenario),
         "hasPackets": not breakdown.is_ideal(result),
@@ -152,6 +155,13 @@ def _run(run: Run) -> dict[str, Any]:
         "simulated": result.summary["simulated_s"],
         "inProgress": network_blocks.in_progress(result),
     }
+
+
+def _fidelity(result: Result) -> list[str]:
+    """Return lines about the fidelity of a run, as `sojourn run` prints them, and doubts."""
+    are_several = has_several_samples(result.summary)
+    panels = ["of the first sample only: network and flows in progress"] if are_several else []
+    return [*fidelity_lines([result]), *panels, *doubt_lines([result])]
 
 
 def _rounded(found: re.Match[str]) -> str:

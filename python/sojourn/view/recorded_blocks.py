@@ -7,6 +7,7 @@ import polars as pl
 from sojourn.analysis import chains
 from sojourn.analysis.breakdown import PARTS
 from sojourn.explain.waterfall import REASONS
+from sojourn.runs.links import links_of_first_sample
 from sojourn.runs.results import Result
 from sojourn.view import flow_blocks
 from sojourn.web import columns
@@ -46,6 +47,7 @@ def blocks(
     packets, gauges, starts_ps = {}, {}, {}
     chains_of: dict[str, str] = {}
     heads = []
+    links = {link["name"] for link in links_of_first_sample(result.summary)}
     for entry in entries:
         number = entry["flow"]
         row = flows.filter(flow=number).row(0, named=True)
@@ -57,7 +59,9 @@ def blocks(
             chains_of[f"pieces{prefix}-{number}"] = columns.pack(pieces)
         # Flows on one connection share its packets.
         is_apart = row["lost_packets"] is not None
-        heads.append({**entry, **{key: row[key] for key in KEYS}, "hasOwnPackets": is_apart})
+        has_links = links.issuperset(entry["forward"])
+        known = {key: row[key] for key in KEYS}
+        heads.append({**entry, **known, "hasOwnPackets": is_apart, "hasLinks": has_links})
     most = MOST_ROWS
     while True:
         shown = {number: thinned(table, most) for number, table in packets.items()}

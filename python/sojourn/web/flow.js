@@ -203,14 +203,17 @@ function addBar(parent, head, table, index, flow, prefix) {
 }
 
 /**
- * Adds the links of a flow's paths, each of which chooses its link; of two runs, if they differ, both.
+ * Adds the links of a flow's paths; of two runs, if they differ, both. Each link that the page shows
+ * is a button that chooses it.
  * @param {HTMLElement} parent
  * @param {any} head
  * @param {any[]} recordings
  */
 function addPaths(parent, head, recordings) {
-  const links = (/** @type {string[]} */ names) =>
-    names.map((name) => nameButton(name, () => choose({ link: name })));
+  const links = (/** @type {any} */ entry, /** @type {string[]} */ names) =>
+    names.map((name) =>
+      entry.hasLinks ? nameButton(name, () => choose({ link: name })) : element("span", {}, name),
+    );
   const entries = recordings.map((recording) => recording?.entry).filter((entry) => entry?.forward.length);
   const paths = entries.map((entry) => [entry.forward, entry.reverse].join());
   const areSame = paths.every((path) => path === paths[0]);
@@ -218,7 +221,7 @@ function addPaths(parent, head, recordings) {
     const entry = recording?.entry;
     if (!entry?.forward.length || (areSame && entry !== entries[0])) return;
     const of = areSame ? "" : `${head.runs[index].name}: `;
-    parent.append(element("p", { class: "row" }, `${of}Path:`, ...links(entry.forward)));
-    parent.append(element("p", { class: "row" }, `${of}Reverse path:`, ...links(entry.reverse)));
+    parent.append(element("p", { class: "row" }, `${of}Path:`, ...links(entry, entry.forward)));
+    parent.append(element("p", { class: "row" }, `${of}Reverse path:`, ...links(entry, entry.reverse)));
   });
 }
