@@ -37,6 +37,17 @@ class = "bulk"
 size = "200 KB"
 """
 
+SAMPLES = """
+transport = "dctcp"
+topology = { kind = "leaf_spine", leaves = 12 }
+fidelity = { kind = "sample", hosts = 64, samples = 2 }
+[workload]
+kind = "poisson"
+load = 0.4
+flows = 300
+sizes = { kind = "empirical", table = "web_search" }
+"""
+
 
 @pytest.fixture(autouse=True)
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -284,3 +295,22 @@ def test_a_probe_without_samples_is_an_error() -> None:
     run = sojourn.Run({"scheme": "dctcp"}, sojourn.run(sojourn.read("lab.toml")))
     with pytest.raises(ValueError, match="'queue': not sampled"):
         metrics.series([run], "queue")
+
+
+def test_of_several_samples_links_and_flows_are_of_the_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("samples.toml").write_text(SAMPLES, encoding="utf-8")
+    command = ["plot", "samples.toml", "--format", "svg", "--out", "out"]
+    assert cli.invoke([*command, "--what", "queue,throughput,topology"]) == 0
+    assert written(capsys.readouterr().out) == ["queue.svg", "throughput.svg", "topology.svg"]
+    flows = [name for name in texts(Path("out/throughput.svg")) if name.startswith("flow ")]
+    assert len(flows) == 4
+    nodes = [name for name in texts(Path("out/topology.svg")) if name.startswith(("leaf", "spine"))]
+    assert len(nodes) == len(set(nodes)) == 4 + 4
+    assert all("sample" not in name for name in nodes)
+    link = "host0->leaf0 (sample 1)"
+    assert cli.invoke([*command, "--link", link]) == 2
+    assert f"--link {link}: unknown link; did you mean `host0->leaf0`?" in capsys.readouterr().err
+    assert cli.invoke([*command, "--flow", "150"]) == 2
+    assert "--flow 150: the first sample has flows 0 to 99" in capsys.readouterr().err

@@ -11,6 +11,8 @@ from sojourn.cli import completion
 from sojourn.cli.shared import Fresh, Memory, Out, Threads, output_directory, prefix_errors
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from sojourn.runs.results import Result, Run
     from sojourn.show.plot.run_pictures import Selection
 
@@ -128,6 +130,8 @@ def _read(
     folder: Path, chosen: "Selection", pictures: list[str] | None
 ) -> "tuple[list[Run], Selection, list[str]]":
     """Read a result; without a choice, choose flows, links and pictures that it has samples of."""
+    import polars as pl
+
     from sojourn.runs.results import SUMMARY, Result, Run
     from sojourn.show.plot import run_pictures
 
@@ -142,17 +146,17 @@ def _read(
     flows = {int(member) for name in has if kinds[name] == "flow" for member in has[name]}
     links = dict.fromkeys(member for name in has if kinds[name] == "link" for member in has[name])
     chosen = chosen._replace(
-        flows=chosen.flows or _largest(result, flows)[:MAX_CURVES],
+        flows=chosen.flows
+        or _largest(result.flows.filter(pl.col("flow").is_in(flows)))[:MAX_CURVES],
         links=chosen.links or list(links)[:MAX_CURVES],
     )
     return [Run({run_pictures.CURVE: folder.name}, result)], chosen, pictures
 
 
-def _largest(result: "Result", among: set[int] | None = None) -> list[int]:
+def _largest(flows: "pl.DataFrame") -> list[int]:
     """Return the numbers of flows from the largest on; long-lived flows are first."""
     import polars as pl
 
-    flows = result.flows if among is None else result.flows.filter(pl.col("flow").is_in(among))
     is_long_lived = pl.col("outcome") == "long_lived"
     size = pl.max_horizontal("size_bytes", "delivered_bytes")
     ordered = flows.sort(is_long_lived, size, descending=True, maintain_order=True)
@@ -173,6 +177,7 @@ def _simulate(
     other result.
     """
     from sojourn.analysis import metrics
+    from sojourn.runs.first_sample import flows_of_first_sample, links_of_first_sample
     from sojourn.runs.results import Run
     from sojourn.runs.runner import run_many
     from sojourn.scenario import overrides, reading
@@ -188,10 +193,11 @@ def _simulate(
     results = run_many(scenarios, **options)
     first = results[0]
     run_pictures.check_names(first, chosen)
-    links = map(metrics.measured, first.summary["links"])
+    flows = flows_of_first_sample(first)
+    links = map(metrics.measured, links_of_first_sample(first.summary))
     busiest = max(links, key=lambda link: float(link.get("utilisation", 0.0)))
     chosen = chosen._replace(
-        flows=chosen.flows or sorted(_largest(first)[: max(MAX_CURVES // len(results), 1)]),
+        flows=chosen.flows or sorted(_largest(flows)[: max(MAX_CURVES // len(results), 1)]),
         links=chosen.links or [str(busiest["name"])],
     )
     if any(name in run_pictures.QUANTITIES for name in pictures):

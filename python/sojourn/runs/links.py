@@ -10,7 +10,6 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.scenario.encoding import Prepared
-from sojourn.scenario.fidelity import SAMPLE
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,23 +70,6 @@ def ends(name: str) -> tuple[str, str]:
 def of_sample(number: int) -> str:
     """Return the suffix of the names of a sample's links; those of the first have none."""
     return f" (sample {number})" if number else ""
-
-
-def has_several_samples(summary: Mapping[str, Any]) -> bool:
-    """Return true for an answer from several folded networks."""
-    fidelity = summary.get("fidelity") or {}
-    return fidelity.get("kind") == SAMPLE and len(fidelity["seeds"]) > 1
-
-
-def links_of_first_sample(summary: Mapping[str, Any]) -> Sequence[Row]:
-    """Return the links of a summary; of several samples, those of the first.
-
-    Each sample is a network of its own, and only the first has series and samples of its links.
-    """
-    links: Sequence[Row] = summary["links"]
-    if not has_several_samples(summary):
-        return links
-    return [link for link in links if not re.search(r" \(sample \d+\)$", link["name"])]
 
 
 def link_table(columns: Mapping[str, Any]) -> pl.DataFrame:

@@ -11,7 +11,8 @@ import polars as pl
 
 from sojourn.analysis import metrics
 from sojourn.base.units import parse_size
-from sojourn.runs.links import carried_bits, ends, has_several_samples, links_of_first_sample
+from sojourn.runs.first_sample import flows_of_first_sample, links_of_first_sample
+from sojourn.runs.links import carried_bits, ends
 from sojourn.runs.results import Result
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
@@ -179,8 +180,7 @@ def _capacities(result: Result, width: float) -> pl.DataFrame:
 
 def in_progress(result: Result) -> dict[str, list[float]]:
     """Return the mean and the largest number of flows in progress in bins of time."""
-    if has_several_samples(result.summary):
-        result = result.with_flows(result.flows.filter(sample=0))
-    bins = metrics.in_progress_in_bins(result, IN_PROGRESS_BINS)
+    first = result.with_flows(flows_of_first_sample(result))
+    bins = metrics.in_progress_in_bins(first, IN_PROGRESS_BINS)
     times, means = ([float(f"{value:.6g}") for value in bins[name]] for name in ("time_s", "mean"))
     return {"time": times, "mean": means, "max": bins["max"].to_list()}

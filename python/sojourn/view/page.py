@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.analysis import breakdown
 from sojourn.base import files
 from sojourn.base.units import format_time, parse_size
-from sojourn.runs.links import has_several_samples, links_of_first_sample
+from sojourn.runs.first_sample import has_several_samples, links_of_first_sample
 from sojourn.runs.results import Result, Run
 from sojourn.scenario.reading import kind_of
 from sojourn.show.fidelity import doubt_lines, fidelity_lines

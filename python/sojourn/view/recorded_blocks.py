@@ -7,7 +7,7 @@ import polars as pl
 from sojourn.analysis import chains
 from sojourn.analysis.breakdown import PARTS
 from sojourn.explain.waterfall import REASONS
-from sojourn.runs.links import links_of_first_sample
+from sojourn.runs.first_sample import links_of_first_sample
 from sojourn.runs.results import Result
 from sojourn.view import flow_blocks
 from sojourn.web import columns

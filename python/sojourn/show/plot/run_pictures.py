@@ -11,6 +11,11 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
 from sojourn.base.messages import did_you_mean
 from sojourn.base.units import fitting_unit
+from sojourn.runs.first_sample import (
+    flows_of_first_sample,
+    has_several_samples,
+    links_of_first_sample,
+)
 from sojourn.runs.results import Result, Run
 from sojourn.show.plot.frame import canvas, one_legend, save, unit_of_time
 from sojourn.show.plot.lines import cdf, series
@@ -236,7 +241,7 @@ def _curve_name(run: Run, bucket: metrics.Bucket, runs: int) -> str:
 
 def _draw_topology(runs: Sequence[Run], stem: Path, formats: Sequence[str]) -> list[Path]:
     """Draw the network of the first run; the title names it if there are several."""
-    links = [metrics.measured(link) for link in runs[0].result.summary["links"]]
+    links = [metrics.measured(link) for link in links_of_first_sample(runs[0].result.summary)]
     busiest = max(links, key=lambda link: float(link.get("utilisation", 0.0)))
     with canvas() as (picture, axes):
         topology(axes, links)
@@ -249,11 +254,12 @@ def _draw_topology(runs: Sequence[Run], stem: Path, formats: Sequence[str]) -> l
 
 def check_names(result: Result, chosen: Selection) -> None:
     """Raise `ScenarioError` if a result lacks a chosen flow, link or class."""
-    flows = result.flows.height
+    flows = flows_of_first_sample(result).height
     for flow in chosen.flows:
         if flow >= flows:
-            raise ScenarioError(f"--flow {flow}: the run has flows 0 to {flows - 1}")
-    links = [str(link["name"]) for link in result.summary["links"]]
+            whole = "first sample" if has_several_samples(result.summary) else "run"
+            raise ScenarioError(f"--flow {flow}: the {whole} has flows 0 to {flows - 1}")
+    links = [str(link["name"]) for link in links_of_first_sample(result.summary)]
     classes = result.flows["class"].unique(maintain_order=True).to_list()
     for option, names, known in (("link", chosen.links, links), ("class", chosen.classes, classes)):
         for name in names:
