@@ -408,6 +408,20 @@ def test_a_series_per_second_is_the_rate_of_a_counter() -> None:
     assert grown["value"].to_list() == [10.0, 0.0]
 
 
+def test_spans_of_a_series_have_a_least_duration() -> None:
+    result = make_result([1.0])
+    times = [float(time) for time in range(12)]
+    values = [100.0 * (time // 3) for time in times]
+    columns = {"time_s": times, "probe": ["sent"] * 12, "value": values}
+    run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
+    grown = metrics.series([run], "sent", per_second=True, least_s=3.0)
+    # The last two of the eleven differences are in the third span.
+    assert grown["time_s"].to_list() == [1.0, 4.0, 7.0]
+    assert grown["value"].to_list() == pytest.approx([100 / 3, 100 / 3, 20])
+    whole = metrics.series([run], "sent", per_second=True, least_s=60.0)
+    assert whole["value"].to_list() == pytest.approx([300 / 11])
+
+
 def test_counters_of_links_are_measured_from_the_warm_up_to_the_last_arrival() -> None:
     # Every millisecond a packet of 1040 B; the last arrives at 199 ms, and takes a millisecond of a
     # link of 10 Mb/s.

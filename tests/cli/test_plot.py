@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -266,6 +267,34 @@ def test_texts_above_pictures_over_time_do_not_overlap(
             assert not first.overlaps(second)
         assert axes.get_window_extent().height > 100
         assert all(box.y1 <= picture.bbox.y1 + 1 for box in boxes)
+
+
+@pytest.mark.parametrize("picture", ["throughput", "link_throughput"])
+def test_throughputs_of_few_packets_do_not_exceed_the_rate_of_links(
+    picture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[Any] = []
+
+    def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
+        lines.extend(picture.axes[0].get_lines())
+        return plot.save(picture, stem, formats)
+
+    monkeypatch.setattr(run_pictures, "save", keep)
+    size = 'sizes = { kind = "fixed", size = "20 KB" }'
+    star = 'topology = { kind = "star", hosts = 4, rate = "10 Gbps", delay = "1 us" }'
+    workload = f'[workload]\nkind = "poisson"\nload = 0.5\nflows = 40\n{size}\n'
+    Path("small.toml").write_text(f'transport = "dctcp"\n{star}\n{workload}', encoding="utf-8")
+    assert cli.invoke(["plot", "small.toml", "--what", picture, "--format", "svg"]) == 0
+    assert len(lines) == (4 if picture == "throughput" else 1)
+    for line in lines:
+        times, values = np.array(line.get_data(), dtype=float)
+        # At least ten packets are in a span; one more may end in it.
+        assert 0 < values.max() <= 1.1 * 10
+        assert times[-1] - times[0] > 10
+        if picture == "throughput":
+            # The value until the next time is the mean, and flows are delivered as a whole.
+            kilobytes = (values[:-1] * np.diff(times)).sum() / 8
+            assert kilobytes == pytest.approx(20, rel=0.1)
 
 
 def test_no_two_schemes_of_a_picture_look_the_same() -> None:

@@ -1,7 +1,7 @@
 """Links: counters as a table and as the entry `links` of a summary, and bits by rate traces."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -9,9 +9,13 @@ import numpy.typing as npt
 import polars as pl
 
 from sojourn._core import ScenarioError
+from sojourn.base.units import parse_size
 from sojourn.scenario.encoding import Prepared
 
 Floats = npt.NDArray[np.float64]
+
+LEAST_PACKETS = 10
+"""Fewest full packets of a full link in a span in which its throughput is measured."""
 
 Row = dict[str, Any]
 """Counters of a link by name; those of the measured interval are in the table `measured`."""
@@ -70,6 +74,19 @@ def ends(name: str) -> tuple[str, str]:
 def of_sample(number: int) -> str:
     """Return the suffix of the names of a sample's links; those of the first have none."""
     return f" (sample {number})" if number else ""
+
+
+def least_span_s(scenario: Mapping[str, Any], links: Iterable[Row]) -> float:
+    """Return the time of `LEAST_PACKETS` full packets on the slowest link that sent anything.
+
+    In a shorter span, which has few packets, the throughput of a full link may be far from its
+    rate. The result is 0 without such a link, and in scenarios without packets.
+    """
+    rates = [link["rate_bps"] for link in links if link["bytes"] and link["rate_bps"]]
+    packet = scenario.get("packet")
+    if not rates or not packet:
+        return 0.0
+    return float(LEAST_PACKETS * 8 * parse_size(packet["payload"]) / min(rates))
 
 
 def link_table(columns: Mapping[str, Any]) -> pl.DataFrame:

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import metrics
-from sojourn.base.units import parse_size
 from sojourn.runs.first_sample import flows_of_first_sample, links_of_first_sample
-from sojourn.runs.links import carried_bits, ends
+from sojourn.runs.links import carried_bits, ends, least_span_s
 from sojourn.runs.results import Result
 from sojourn.show.network_layout import layout
 from sojourn.web import columns
@@ -20,8 +19,8 @@ from sojourn.web import columns
 MOST_CELLS = 120_000
 """Links times bins of the series of all links."""
 
-LEAST_BINS, LEAST_PACKETS = 40, 10
-"""Fewest bins of a shortened series, and fewest full packets in a bin of a full link."""
+LEAST_BINS = 40
+"""Fewest bins of a shortened series."""
 
 BUSIEST, FINE_BINS = 64, 400
 """Links whose series have more bins, if not all links can, and the number of these bins."""
@@ -126,17 +125,12 @@ def series(result: Result, prefix: str, most_bytes: int) -> tuple[dict[str, Any]
 
 
 def _least_factor(result: Result, bin_s: float, bins: int) -> int:
-    """Return how many bins are joined so that a full one has `LEAST_PACKETS` full packets.
+    """Return how many bins are joined so that a full one has several full packets.
 
-    In a bin of few packets the utilisation of a full link is anything between 0 and 100 %. The
-    slowest link that sent anything counts; at least half of `LEAST_BINS` remain.
+    In a bin of few packets the utilisation of a full link is anything between 0 and 100 %. At least
+    half of `LEAST_BINS` remain.
     """
-    links = links_of_first_sample(result.summary)
-    rates = [link["rate_bps"] for link in links if link["bytes"] and link["rate_bps"]]
-    packet = result.summary["scenario"].get("packet")
-    if not rates or not packet:
-        return 1
-    wanted: float = LEAST_PACKETS * 8 * parse_size(packet["payload"]) / min(rates)
+    wanted = least_span_s(result.summary["scenario"], links_of_first_sample(result.summary))
     return max(min(math.ceil(wanted / bin_s), 2 * bins // LEAST_BINS), 1)
 
 

@@ -173,13 +173,19 @@ def cumulative(
 
 
 def series(
-    runs: Iterable[Run], probe: str, points: int = 2000, *, per_second: bool = False
+    runs: Iterable[Run],
+    probe: str,
+    points: int = 2000,
+    *,
+    per_second: bool = False,
+    least_s: float = 0.0,
 ) -> pl.DataFrame:
     """Return samples of `probe` over time: the labels, `time_s`, `value`, and `high`.
 
     Long series are reduced to `points` spans, each with its mean and its highest value. With
     `per_second`, the values are rates of a counter, such as `transmitted_bytes left->right`, in
-    bytes per second. The documentation of `sojourn.plot` contains an example.
+    bytes per second. With `least_s`, no span is shorter than this time in seconds, except that of a
+    whole series. The documentation of `sojourn.plot` contains an example.
 
     The table `samples` of the scenario chooses the probes: `queue_bytes LINK` and
     `transmitted_bytes LINK` of its `queues` and `links`; `delivered_bytes flow N` of its `flows`,
@@ -191,12 +197,15 @@ def series(
     tables, probes = [], set[str]()
     for run in runs:
         samples = run.result.samples.filter(pl.col("probe") == probe)
-        span = max(math.ceil(samples.height / points), 1)
+        span = max(math.ceil(samples.height / points), _rows_in(samples["time_s"], least_s), 1)
+        values = samples.select("time_s", value=value).drop_nulls()
+        number = pl.col("row") // span
+        if least_s:
+            # The rest of the series belongs to the last span, since it may be short.
+            number = number.clip(upper_bound=max(values.height // span, 1) - 1)
         spans = (
-            samples.select("time_s", value=value)
-            .drop_nulls()
-            .with_row_index("row")
-            .group_by(pl.col("row") // span, maintain_order=True)
+            values.with_row_index("row")
+            .group_by(number, maintain_order=True)
             .agg(
                 pl.col("time_s").first(),
                 pl.col("value").mean(),
@@ -209,6 +218,13 @@ def series(
         names = ", ".join(sorted(probes)) or "nothing; the scenario needs a table `samples`"
         raise ValueError(f"probe {probe!r}: not sampled (sampled: {names})")
     return pl.concat(tables)
+
+
+def _rows_in(times: pl.Series, least_s: float) -> int:
+    """Return how many samples at regular times last at least this time in seconds."""
+    lasts = float(times[-1] - times[0]) if len(times) > 1 else 0.0
+    # Times have rounding errors.
+    return math.ceil(least_s / lasts * (len(times) - 1) - 1e-6) if lasts else 1
 
 
 def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:

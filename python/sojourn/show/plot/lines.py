@@ -209,10 +209,11 @@ def series(  # noqa: PLR0913 - each parameter is an option of the picture
     log: bool = False,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
     note: str = "",
+    step: bool = False,
 ) -> None:
     """Draw `value` over `time_s`, one curve for each `by`; `high` shades the peaks.
 
-    The `note` is a line above the legend.
+    The `note` is a line above the legend. With `step`, a value holds until the next time.
 
     Raises `ValueError` if the times of a curve decrease, because it is of several runs.
     """
@@ -225,7 +226,9 @@ def series(  # noqa: PLR0913 - each parameter is an option of the picture
         values = part["value"].to_numpy() * scale
         # Only a look that was chosen for this picture has a line style.
         line = style.line if scheme in drawn_as else "-"
-        axes.plot(times, values, color=style.colour, linestyle=line, linewidth=0.9, label=scheme)
+        drawn: Any = {"color": style.colour, "linestyle": line, "linewidth": 0.9}
+        form = "steps-post" if step else "default"
+        axes.plot(times, values, label=scheme, drawstyle=form, **drawn)
         if "high" in part.columns:
             high = part["high"].to_numpy() * scale
             axes.fill_between(times, values, high, color=style.colour, alpha=0.2, lw=0)

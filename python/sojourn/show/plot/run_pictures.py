@@ -16,6 +16,7 @@ from sojourn.runs.first_sample import (
     has_several_samples,
     links_of_first_sample,
 )
+from sojourn.runs.links import least_span_s
 from sojourn.runs.results import Result, Run
 from sojourn.show.plot.frame import canvas, one_legend, save, unit_of_time
 from sojourn.show.plot.lines import cdf, series
@@ -28,7 +29,7 @@ CURVE = "curve"
 SIZES, RATES, TIMES = ("MB", "KB", "B"), ("Gb/s", "Mb/s", "Kb/s"), ("s", "ms", "us")
 
 POINTS, COUNTER_POINTS = 400, 100
-"""Number of spans in which a time series is drawn; a rate of packets needs longer spans."""
+"""Most spans in which a time series is drawn; a rate of packets needs longer spans."""
 
 
 class Quantity(NamedTuple):
@@ -170,15 +171,16 @@ def _draw_series(
     what: str, runs: Sequence[Run], chosen: Selection, stem: Path, formats: Sequence[str]
 ) -> list[Path]:
     quantity = QUANTITIES[what]
-    points = COUNTER_POINTS if quantity.is_counter else POINTS
-    tables = [
-        metrics.series([Run({CURVE: name}, result)], probe, points, per_second=quantity.is_counter)
-        for name, probe, result in _sampled_curves(what, runs, chosen)
-    ]
-    table = pl.concat(tables).drop_nulls()
+    sampled_curves = _sampled_curves(what, runs, chosen)
     if quantity.is_counter:
-        table = table.with_columns(pl.col("value") * 8).drop("high")
-    if quantity.of == "flow":
+        tables = [_throughput(*curve) for curve in sampled_curves]
+    else:
+        tables = [
+            metrics.series([Run({CURVE: name}, result)], probe, POINTS)
+            for name, probe, result in sampled_curves
+        ]
+    table = pl.concat(tables).drop_nulls()
+    if quantity.of == "flow" and not quantity.is_counter:
         begin, end = lifetime([run.result for run in runs], chosen.flows)
         table = table.filter(pl.col("time_s").is_between(begin, end))
     curves = table[CURVE].unique(maintain_order=True).to_list()
@@ -193,9 +195,33 @@ def _draw_series(
             label += f", {chosen.links[0]}"
         note = "line: mean; band: to the largest value" if "high" in table.columns else ""
         options: Any = {"by": CURVE, "unit": unit, "label": label, "drawn_as": looks, "note": note}
-        series(axes, table, time_unit=time_unit, **options)
+        series(axes, table, time_unit=time_unit, step=quantity.is_counter, **options)
         axes.set_ylim(bottom=0)
         return save(picture, stem, formats)
+
+
+def _throughput(name: str, probe: str, result: Result) -> pl.DataFrame:
+    """Return bits per second of a counter over time, in spans of several full packets each.
+
+    The last row repeats the last value at the end of its span.
+    """
+    links = links_of_first_sample(result.summary)
+    samples = result.samples.filter(pl.col("probe") == probe)
+    owner = probe.partition(" ")[2]
+    senders = [link for link in links if link["name"] == owner]
+    if not senders:
+        flow = int(owner.removeprefix("flow "))
+        (delivered,) = result.flows.filter(flow=flow)["delivered_bytes"]
+        # The links of the flow's path, and others that carried as much.
+        senders = [link for link in links if link["bytes"] >= (delivered or 0)]
+        # A sender waits for the last ACK after the end of the flow.
+        _, end = lifetime([result], [flow])
+        samples = samples.filter(pl.col("time_s").shift(1, fill_value=-1.0) < end)
+    least_s = least_span_s(result.summary["scenario"], senders)
+    runs = [Run({CURVE: name}, Result(result.flows, samples, result.summary))]
+    rates = metrics.series(runs, probe, COUNTER_POINTS, per_second=True, least_s=least_s)
+    rates = rates.select(CURVE, "time_s", pl.col("value") * 8)
+    return pl.concat([rates, rates.tail(1).with_columns(samples["time_s"].tail(1))])
 
 
 def lifetime(results: Sequence[Result], flows: Sequence[int]) -> tuple[float, float]:
