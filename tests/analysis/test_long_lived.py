@@ -67,8 +67,8 @@ def test_the_percentile_of_counts_equals_that_of_the_values(bins: list[tuple[int
 def test_the_rtt_distribution_pools_seeds() -> None:
     one, other = counted(([1.0], [1])), counted(([1.0, 2.0], [1, 2]))
     curve = steady.rtt_cdf([Run({"scheme": "a", "seed": n}, r) for n, r in enumerate((one, other))])
-    assert curve["value"].to_list() == pytest.approx([1.0, 2.0])
-    assert curve["fraction"].to_list() == [0.5, 1.0]
+    assert curve["value"].to_list() == pytest.approx([1.0, 1.0, 2.0])
+    assert curve["fraction"].to_list() == [0, 0.5, 1.0]
 
 
 def test_rates_are_measured_in_intervals_after_the_warm_up() -> None:

@@ -118,7 +118,7 @@ def test_terminated_flows_have_a_count_and_no_completion_time() -> None:
     assert (row["flows"], row["unfinished"], row["terminated"]) == (3, 1, 1)
     given_up = make_result([2e-6, None, 4e-6], terminated=[1])
     assert metrics.fct("mean")(given_up) == (3e-6, False)
-    assert metrics.cdf([Run({}, given_up)])["fraction"].to_list() == [0.5, 1.0]
+    assert metrics.cdf([Run({}, given_up)])["fraction"].to_list() == [0, 0.5, 1.0]
     assert metrics.in_progress([Run({}, given_up)])["value"].to_list()[-1] == 0
     curve = metrics.size_curve([Run({}, given_up)], payload=1000)
     assert curve.select("flows", "unfinished", "mean").row(0) == (2, 0, pytest.approx(3e-6))
@@ -282,8 +282,14 @@ def test_a_distribution_ends_below_one_if_flows_are_unfinished() -> None:
         Run({"scheme": "a", "seed": 2}, make_result([2e-6, None])),
     ]
     curve = metrics.cdf(runs)
-    assert curve["value"].to_list() == [1e-6, 2e-6, 3e-6]
-    assert curve["fraction"].to_list() == [0.25, 0.5, 0.75]
+    assert curve["value"].to_list() == [1e-6, 1e-6, 2e-6, 3e-6]
+    assert curve["fraction"].to_list() == [0, 0.25, 0.5, 0.75]
+
+
+def test_a_distribution_begins_with_the_step_of_its_first_value() -> None:
+    one = metrics.cdf([Run({"scheme": "a"}, make_result([3e-6]))])
+    assert one.rows() == [("a", 3e-6, 0.0), ("a", 3e-6, 1.0)]
+    assert metrics.cdf([Run({"scheme": "a"}, make_result([None]))]).is_empty()
 
 
 def test_tables_of_the_same_runs_have_labels_of_the_same_types() -> None:

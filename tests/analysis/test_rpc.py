@@ -68,7 +68,7 @@ def test_an_unanswered_call_counts_with_its_waiting_time() -> None:
     assert value == pytest.approx(0.7)
     assert at_least
     table = calls.latency_cdf([Run({"scheme": "a"}, result)])
-    assert table.rows() == [("a", 0.2, pytest.approx(1 / 3))]
+    assert table.rows() == [("a", 0.2, 0.0), ("a", 0.2, pytest.approx(1 / 3))]
 
 
 def test_calls_that_began_during_the_warm_up_are_excluded() -> None:
@@ -113,7 +113,7 @@ def test_rtts_are_measured_for_the_given_class() -> None:
     assert steady.rtt("mean")(result).value == pytest.approx(2e-3)
     assert steady.rtt("p99", of="incast", less_s=1e-3)(result).value == pytest.approx(2e-3)
     table = steady.rtt_cdf([Run({}, result)], of="rpc")
-    assert table.rows() == [(1e-3, 1.0)]
+    assert table.rows() == [(1e-3, 0.0), (1e-3, 1.0)]
 
 
 @pytest.mark.parametrize("fidelity", ["packets", {"kind": "sample", "hosts": 64, "samples": 3}])

@@ -304,6 +304,19 @@ def test_no_two_schemes_of_a_picture_look_the_same() -> None:
     assert len({look(looks[name])[::2] for name in names}) == len(names)
 
 
+def test_the_distribution_of_one_flow_is_one_step() -> None:
+    run = sojourn.run(sojourn.read("lab.toml"))
+    one = run.with_flows(run.flows.filter(outcome="finished").head(1))
+    with plot.canvas() as (_, axes):
+        plot.cdf(axes, metrics.cdf([sojourn.Run({"scheme": "dctcp"}, one)]))
+        (line,) = axes.get_lines()
+        (first, last), (low, high) = line.get_data()
+        assert first == last
+        assert (low, high) == (0, 1)
+        least, most = axes.get_xlim()
+        assert least < first < most
+
+
 def test_an_unknown_unit_is_named_with_the_allowed_ones() -> None:
     run = sojourn.run(sojourn.read("lab.toml"))
     table = metrics.cdf([sojourn.Run({"scheme": "dctcp"}, run)])

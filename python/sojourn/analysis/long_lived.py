@@ -16,6 +16,7 @@ from sojourn.analysis.metrics import (
     Floats,
     Metric,
     Statistic,
+    from_zero,
     jain,
     labelled,
     pooled,
@@ -180,7 +181,7 @@ def rtt_cdf(runs: Iterable[Run], *, of: str = "", less_s: float = 0.0) -> pl.Dat
     for labels, bins in pooled(runs, lambda result: _rtt_bins(result, of, less_s)):
         table = pl.concat(bins).group_by("value").agg(pl.col("count").sum()).sort("value")
         fraction = pl.col("count").cum_sum() / pl.col("count").sum()
-        tables.append(labelled(labels, table.select("value", fraction=fraction)))
+        tables.append(labelled(labels, from_zero(table.select("value", fraction=fraction))))
     return pl.concat(tables)
 
 

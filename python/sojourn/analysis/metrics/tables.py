@@ -149,8 +149,9 @@ def cdf(
 ) -> pl.DataFrame:
     """Return the distribution of `column` for each set of labels, seeds pooled.
 
-    The columns are the labels, `value` and `fraction`. Unfinished flows count in the denominator of
-    the fraction, so a curve ends at the share of finished flows.
+    The columns are the labels, `value` and `fraction`, which begins with 0 at the smallest value.
+    Unfinished flows count in the denominator of the fraction, so a curve ends at the share of
+    finished flows.
     """
     return cumulative(runs, lambda result: censored(result, bucket, column), points)
 
@@ -168,8 +169,13 @@ def cumulative(
         total = len(values) + sum(len(unfinished) for _, unfinished in samples)
         ranks = np.unique(np.linspace(0, len(values) - 1, min(points, len(values))).astype(int))
         columns = {"value": values[ranks], "fraction": (ranks + 1) / max(total, 1)}
-        tables.append(labelled(labels, pl.DataFrame(columns)))
+        tables.append(labelled(labels, from_zero(pl.DataFrame(columns))))
     return pl.concat(tables)
+
+
+def from_zero(distribution: pl.DataFrame) -> pl.DataFrame:
+    """Return a distribution, sorted by `value`, with its first step: from 0 at the first value."""
+    return pl.concat([distribution.head(1).with_columns(fraction=pl.lit(0.0)), distribution])
 
 
 def series(
