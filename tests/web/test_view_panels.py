@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from conftest import FOLDABLE
 from sojourn.runs.results import Run
 from sojourn.runs.runner import run_many
 from sojourn.view import answer, loading, page
@@ -83,6 +84,10 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "workload": POISSON
         | {"load": 0.9, "flows": 100, "deadlines": {"mean": "1 ms", "minimum_slowdown": 1}},
     },
+}
+SCENARIOS["samples"] = FOLDABLE | {
+    "fidelity": {"kind": "sample", "hosts": 64, "samples": 2},
+    "workload": FOLDABLE["workload"] | {"flows": 300},
 }
 SCENARIOS["too large"] = SCENARIOS["large"] | {"topology": DUMBBELL | {"rate": "10 Mbps"}}
 
@@ -515,3 +520,23 @@ def test_a_selection_of_all_flows_has_the_bounds_of_their_size(
     assert all(text.startswith("≥ ") for text in statistics[:2])
     bars = f"[...{card}.querySelectorAll('.bar .value')].map((one) => one.textContent)"
     assert shown(bars)[-1] == "\N{EN DASH}"
+
+
+def test_of_several_samples_links_of_the_first_are_offered(opened: Callable[..., Any]) -> None:
+    shown = opened("samples")
+    lines = shown("[...document.querySelectorAll('.fidelity p')].map((one) => one.textContent)")
+    assert lines[0].startswith("fidelity: sample: 2 x 64 of 192 hosts")
+    assert "of the first sample only: network and flows in progress" in lines
+    link = shown("document.querySelector('[aria-label=Network] .facts button').textContent")
+    # The busiest link has a series.
+    frame = "[...shown.frames.get('run')].find(({ options }) => options.label.includes('util'))"
+    assert link in shown(f"{frame}.options.y.name")
+    assert shown(f"Math.max(...{frame}.options.marks.y)") > 0
+    recorded = [entry for entry in shown("shown.head.runs[0].recorded") if entry["forward"]]
+    path = "[...document.querySelectorAll('p.row')].find((row) => /^Path/.test(row.innerText))"
+    for entry in (recorded[0], recorded[-1]):
+        shown(f"shown.choose({{ flow: {entry['flow']} }})")
+        shown.wait_until(f"{path}?.textContent.includes({entry['forward'][0]!r})")
+        is_first = entry["flow"] < 100
+        assert is_first == (entry == recorded[0])
+        assert shown(f"{path}.querySelectorAll('button').length > 0") == is_first
