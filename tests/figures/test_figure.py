@@ -25,6 +25,7 @@ from sojourn.figures.html_report import read_results, write_report
 from sojourn.figures.recorded import FigureRecord
 from sojourn.figures.tables import label_text
 from sojourn.show.network_layout import layout
+from sojourn.show.plot import frame
 
 
 @pytest.fixture(scope="module")
@@ -489,6 +490,56 @@ def test_lower_bounds_of_single_values_are_hollow() -> None:
         assert [text.get_text() for text in axes.texts] == ["9", "≥ 99"]
     hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
     assert [len(line.get_xdata()) for line in hollow] == [0, 1]
+
+
+BOUNDED: dict[str, Any] = {
+    **{"scheme": ["a", "a", "b", "b"], "load": [0.2, 0.4, 0.2, 0.4], "place": ["p", "q", "p", "q"]},
+    **{"value": [1.0, 3.0, 2.0, 4.0], "low": [0.9, 2.8, 1.9, 3.8], "high": [1.1, 3.2, 2.1, 4.2]},
+    "at_least": [False, True, False, None],
+}
+"""Values of two schemes, one of which is a lower bound."""
+
+
+def entries(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_lower_bounds_of_bars_have_a_mark_instead_of_an_interval() -> None:
+    table = pl.DataFrame(BOUNDED)
+    with plot.canvas() as (_, axes):
+        plot.bars(axes, table, group="place")
+        (bound,) = axes.texts
+        assert (bound.get_text(), bound.xy[1]) == ("≥", 3)
+        assert entries(axes) == ["a", "b", frame.LOWER_BOUND]
+        ends = [[len(line) for line in lines.get_segments()] for lines in axes.collections]
+    assert ends == [[2, 0], [2, 2]]
+    with plot.canvas() as (_, axes):
+        plot.bars(axes, table, group="place", values="{:.0f}")
+        assert [text.get_text() for text in axes.texts] == ["1", "≥ 3", "2", "4"]
+    with plot.canvas() as (_, axes):
+        plot.bars(axes, table.drop("at_least"), group="place")
+        assert entries(axes) == ["a", "b"]
+
+
+def test_lower_bounds_on_lines_are_hollow_without_a_band() -> None:
+    with plot.canvas() as (_, axes):
+        plot.against(axes, pl.DataFrame(BOUNDED))
+        (hollow,) = (line for line in axes.lines if line.get_markerfacecolor() == "white")
+        assert hollow.get_xydata().tolist() == [[0.4, 3]]
+        assert [text.get_text() for text in axes.texts] == ["≥"]
+        assert entries(axes) == ["a", "b", frame.LOWER_BOUND]
+        highest = [band.get_datalim(axes.transData).y1 for band in axes.collections]
+    assert highest == [pytest.approx(1.1), pytest.approx(4.2)]
+
+
+def test_one_legend_explains_the_lower_bounds_of_all_panels() -> None:
+    table = pl.DataFrame(BOUNDED)
+    with plot.canvas(1, 2) as (_, panels):
+        plot.bars(panels[0], table.drop("at_least"), group="place")
+        plot.bars(panels[1], table, group="place")
+        plot.one_legend(panels)
+    assert entries(panels[0]) == ["a", "b", frame.LOWER_BOUND]
+    assert panels[1].get_legend() is None
 
 
 def test_the_axis_of_collectives_contains_their_intervals() -> None:

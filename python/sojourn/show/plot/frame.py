@@ -9,6 +9,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -24,6 +25,12 @@ from sojourn.show.style import STYLE
 
 PUBLISHED = "published (hollow)"
 """Legend entry of published points."""
+
+AT_LEAST = "≥"
+"""Mark of lower bounds."""
+
+LOWER_BOUND = "lower bound (unfinished flows)"
+"""Legend entry of lower bounds."""
 
 SHEET = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 """Background of a name that is drawn among lines."""
@@ -85,6 +92,11 @@ def legend(axes: Axes, columns: int = 4, note: str = "") -> None:
     The `note` is a line above the entries; a title of the axes would be where the legend is.
     """
     handles, labels = axes.get_legend_handles_labels()
+    if LOWER_BOUND in labels:
+        # Matplotlib names lines before bars.
+        last = labels.index(LOWER_BOUND)
+        for items in (handles, labels):
+            items.append(items.pop(last))
     if handles:
         figure: Any = axes.get_figure(root=True)
         place = axes.get_subplotspec()
@@ -159,10 +171,30 @@ def fitted(
 
 
 def one_legend(panels: Any) -> None:
-    """Remove all legends of the panels but the first, which show the same schemes."""
-    legends = [axes.get_legend() for axes in np.ravel(panels)]
-    for panel_legend in [entry for entry in legends if entry is not None][1:]:
-        panel_legend.remove()
+    """Remove all legends of the panels but the first, which show the same schemes.
+
+    The first explains lower bounds of all panels.
+    """
+    first, *others = [axes for axes in np.ravel(panels) if axes.get_legend() is not None] or [None]
+    has_bounds = [LOWER_BOUND in axes.get_legend_handles_labels()[1] for axes in others]
+    if any(has_bounds) and LOWER_BOUND not in first.get_legend_handles_labels()[1]:
+        name_bounds(first)
+        legend(first)
+    for axes in others:
+        axes.get_legend().remove()
+
+
+def are_bounds(part: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return true for each row whose value is a lower bound, because of unfinished flows."""
+    if "at_least" not in part.columns:
+        return np.zeros(part.height, dtype=bool)
+    return part["at_least"].fill_null(value=False).to_numpy()
+
+
+def name_bounds(axes: Axes) -> None:
+    """Add the mark of lower bounds to the legend."""
+    mark: Any = {"color": "#222222", "linestyle": "none", "label": LOWER_BOUND}
+    axes.plot([], [], marker=f"${AT_LEAST}$", markeredgewidth=0.3, markersize=7, **mark)
 
 
 def same_scale(panels: Any) -> None:

@@ -11,8 +11,11 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from sojourn.base.units import factor
 from sojourn.show.plot.frame import (
+    AT_LEAST,
     PUBLISHED,
+    are_bounds,
     legend,
+    name_bounds,
     name_minor_ticks,
     plain_numbers,
     rows_of_each,
@@ -38,15 +41,17 @@ def against(  # noqa: PLR0913 - each parameter is an option of the picture
     """Draw `value` against `x`, a line for each `by`, with bands from `low` to `high`.
 
     `published` has the columns `x`, `by` and `value`, in the same base unit as the table.
-    `drawn_as` maps names of schemes to the names whose colours and markers they get.
+    `drawn_as` maps names of schemes to the names whose colours and markers they get. Lower bounds
+    (`at_least`) have hollow marks below `≥`, without a band.
     """
-    scale = factor(unit)
+    scale, has_bounds = factor(unit), False
     for scheme, part in rows_of_each(table.sort(x, maintain_order=True), by):
         style = look(drawn_as.get(scheme, scheme))
-        horizontal = part[x].to_numpy()
+        horizontal, values = part[x].to_numpy(), part["value"].to_numpy() * scale
+        bound = are_bounds(part)
         axes.plot(
             horizontal,
-            part["value"].to_numpy() * scale,
+            values,
             color=style.colour,
             marker=style.marker,
             linestyle=style.line,
@@ -55,10 +60,22 @@ def against(  # noqa: PLR0913 - each parameter is an option of the picture
         if "low" in part.columns and part["low"].is_not_nan().any():
             low, high = (part[name].to_numpy() * scale for name in ("low", "high"))
             # Values are nonnegative; on a log axis the band needs a positive lower limit.
-            floor = np.nanmin(part["value"].to_numpy()) * scale / 100 if log else 0.0
-            axes.fill_between(
-                horizontal, np.maximum(low, floor), high, color=style.colour, alpha=0.18, lw=0
+            floor = np.nanmin(values) / 100 if log else 0.0
+            low, high = (
+                np.where(bound, np.nan, np.maximum(low, floor)),
+                np.where(bound, np.nan, high),
             )
+            axes.fill_between(horizontal, low, high, color=style.colour, alpha=0.18, lw=0)
+        if bound.any():
+            has_bounds = True
+            hollow: Any = {"markerfacecolor": "white", "linestyle": "none"}
+            places = horizontal[bound], values[bound]
+            axes.plot(*places, marker=style.marker, color=style.colour, **hollow)
+            above: Any = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
+            for place in zip(*places, strict=True):
+                axes.annotate(AT_LEAST, place, color=style.colour, fontsize=9, **above)
+    if has_bounds:
+        name_bounds(axes)
     if published is not None:
         _published(axes, published, (x, by), scale, drawn_as)
     axes.set_xlabel(labels[0])

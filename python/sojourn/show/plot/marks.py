@@ -11,9 +11,12 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from sojourn.base.units import factor
 from sojourn.show.plot.frame import (
+    AT_LEAST,
     PUBLISHED,
     SHEET,
+    are_bounds,
     legend,
+    name_bounds,
     rows_of_each,
     set_scale,
     with_unit,
@@ -119,14 +122,12 @@ def levels(  # noqa: PLR0913 - each parameter is an option of the picture
         mark: Any = {"color": style.colour, "linestyle": "none", "capsize": 3, "markersize": 7}
         entry = name if group else None
         axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=entry, **mark)
-        bound = np.zeros(part.height, dtype=bool)
-        if "at_least" in part.columns:
-            bound = part["at_least"].fill_null(value=False).to_numpy()
+        bound = are_bounds(part)
         hollow: Any = {"color": style.colour, "markerfacecolor": "white", "markersize": 7}
         axes.plot(at[bound], centre[bound], marker=style.marker, linestyle="none", **hollow)
         shift: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
         for x, height, is_bound in zip(at, centre, bound, strict=True) if values else ():
-            text = ("≥ " if is_bound else "") + values.format(height)
+            text = (f"{AT_LEAST} " if is_bound else "") + values.format(height)
             axes.annotate(text, (x, height), fontsize=8, **shift)
     published_rows = [] if published is None else rows_of_each(published, by)
     for number, (name, part) in enumerate(published_rows):
@@ -172,9 +173,9 @@ def bars(  # noqa: PLR0913 - each parameter is an option of the picture
     Bars are grouped by `group`; without it, each has its own position. `source` is the legend entry
     of outlines. If `values` is a format, such as `{:.2f}`, values are written above bars.
     `drawn_as` maps schemes to the schemes whose look they get; bars are hatched if their lines
-    would be dotted.
+    would be dotted. Lower bounds (`at_least`) have a `≥` above instead of an interval.
     """
-    scale = factor(unit)
+    scale, has_bounds = factor(unit), False
     groups = table[group or by].unique(maintain_order=True).to_list()
     parts = list(rows_of_each(table, by))
     width = 0.8 / (len(parts) or 1) if group else 0.7
@@ -191,16 +192,24 @@ def bars(  # noqa: PLR0913 - each parameter is an option of the picture
         hatch: Any = {"hatch": "///", "edgecolor": "white"} if style.line == ":" else {}
         hatch = hatch if name in drawn_as else {}
         axes.bar(at, heights, width * 0.92, color=style.colour, label=entry, **hatch)
-        above = np.zeros(len(at))
+        above, bound = np.zeros(len(at)), are_bounds(part)
+        has_bounds |= bool(bound.any())
         if "low" in part.columns and part["low"].is_not_nan().any():
             above = np.nan_to_num(part["high"].to_numpy() * scale - heights)
+            above[bound] = 0
             # The interval of a nonnegative value does not extend below zero.
             below = np.where(heights >= 0, np.minimum(above, heights), above)
             bars: Any = {"fmt": "none", "ecolor": "#222222", "capsize": 2}
-            axes.errorbar(at, heights, yerr=[below, above], **bars)
-        for x, height, top in zip(at, heights, heights + above, strict=True) if values else ():
+            shown = np.where(bound, np.nan, heights)
+            axes.errorbar(at, shown, yerr=[below, above], **bars)
+        for x, height, top, is_bound in zip(at, heights, heights + above, bound, strict=True):
+            texts = [AT_LEAST] if is_bound else []
+            texts += [values.format(height)] if values else []
             offset: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
-            axes.annotate(values.format(height), (x, top), fontsize=8, **offset)
+            if texts:
+                axes.annotate(" ".join(texts), (x, top), fontsize=8 if values else 11, **offset)
+    if has_bounds:
+        name_bounds(axes)
     published_rows = [] if published is None else rows_of_each(published, by)
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
     for number, (name, part) in enumerate(published_rows):
