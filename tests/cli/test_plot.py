@@ -317,6 +317,15 @@ def test_the_distribution_of_one_flow_is_one_step() -> None:
         assert least < first < most
 
 
+def test_a_pdf_has_fonts_that_publishers_accept(tmp_path: Path) -> None:
+    with plot.canvas() as (picture, axes):
+        axes.set_title("completion times")
+        (file,) = plot.save(picture, tmp_path / "times", formats=["pdf"])
+    content = file.read_bytes()
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
+
+
 def test_an_unknown_unit_is_named_with_the_allowed_ones() -> None:
     run = sojourn.run(sojourn.read("lab.toml"))
     table = metrics.cdf([sojourn.Run({"scheme": "dctcp"}, run)])

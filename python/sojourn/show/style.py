@@ -148,6 +148,8 @@ STYLE: Any = {
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 160,
+    # Publishers refuse fonts of type 3, the default.
+    "pdf.fonttype": 42,
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
