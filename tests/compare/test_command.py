@@ -495,6 +495,28 @@ def test_a_comparison_without_a_common_finished_flow_has_no_ratio_and_no_picture
     assert compared._repr_html_().count("<svg") == 1
 
 
+@pytest.mark.parametrize("time_limit", ["4 ms", "40 ms"])
+def test_a_breakdown_states_how_many_flows_of_each_scheme_it_covers(
+    time_limit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ["20 KB", "1 MB"]
+    flows = [f"{{ source = 0, target = 1, size = '{size}' }}" for size in sizes]
+    Path("two.toml").write_text(
+        f"transport = 'dctcp'\ntime_limit = '{time_limit}'\n"
+        "topology = { kind = 'star', hosts = 3 }\n"
+        f"workload = {{ kind = 'flows', flows = [{', '.join(flows)}] }}\n",
+        encoding="utf-8",
+    )
+    vary = ["--vary", "rate=10 Gbps,1 Gbps"]
+    assert cli.invoke(["compare", "two.toml", *vary, "--account", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    drawn = Path("out/comparison.svg").read_text(encoding="utf-8")
+    line = "FCT breakdown of finished flows only (10 Gbps: 2 of 2; 1 Gbps: 1 of 2)\n"
+    assert (line in printed) == (time_limit == "4 ms")
+    assert ("mean slowdown of finished flows (1: ideal FCT)" in drawn) == (time_limit == "4 ms")
+    assert ("of finished flows" in printed) == (time_limit == "4 ms")
+
+
 def test_flows_that_no_scheme_finished_have_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     flows = [f"{{ source = 0, target = 1, size = '{size}' }}" for size in ("1 KB", "1 GB")]
     Path("two.toml").write_text(

@@ -148,8 +148,13 @@ def compare(
     console.show(tables.main_tables(table, paired))
     show_parts = partial(breakdown_tables, labels=labels, show=intervals.format_duration)
     parts = comparison.parts_of(table, comparison.FCT_PARTS)
-    console.show(show_parts(parts, prefix="FCT breakdown, "))
-    console.show(show_parts(differences, prefix=f"difference from {reference}, "))
+    console.show_lines([] if parts.is_empty() else tables.breakdown_lines(runs))
+    console.show(
+        [
+            *show_parts(parts, prefix="FCT breakdown, "),
+            *show_parts(differences, prefix=f"difference from {reference}, "),
+        ]
+    )
     if all_tables:
         console.show([*tables.comparison_tables(table), *paired_tables.tables(paired)])
     lines = [

@@ -96,6 +96,9 @@ def draw(
         plot.one_legend(panels[: len(drawn)])
         if size is not None:
             _draw_parts(panels[-1], parts, names)
+            unfinished = table.filter(pl.col("metric") == "slowdown mean")["at_least"].any()
+            flows = " of finished flows" if unfinished else ""
+            panels[-1].set_xlabel(f"mean slowdown{flows} (1: ideal FCT)")
         plot.save(picture, stem)
 
 
@@ -147,5 +150,4 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.invert_yaxis()
     axes.axvline(1, color=BLACK, linestyle="--", linewidth=1)
-    axes.set_xlabel("mean slowdown (1: ideal FCT)")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False)

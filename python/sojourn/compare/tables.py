@@ -339,6 +339,21 @@ def by_name(runs: Sequence[Run]) -> dict[str, list[Run]]:
     }
 
 
+def breakdown_lines(runs: Sequence[Run]) -> list[str]:
+    """Return how many flows of each scheme a breakdown covers, if some have not finished."""
+    counts: dict[str, tuple[int, int]] = {}
+    for name, group in by_name(runs).items():
+        outcomes = pl.concat([metrics.timed(run.result)["outcome"] for run in group])
+        counts[name] = int((outcomes == "finished").sum()), len(outcomes)
+    if all(finished == flows for finished, flows in counts.values()):
+        return []
+    covered = [
+        f"{name}: {finished:,} of {flows:,}".removeprefix(": ")
+        for name, (finished, flows) in counts.items()
+    ]
+    return [f"FCT breakdown of finished flows only ({'; '.join(covered)})"]
+
+
 def named_warnings(schemes: Mapping[str, Sequence[Run]]) -> list[str]:
     """Return the warnings of scenarios: those of all runs once, others once for each scheme.
 
