@@ -149,6 +149,26 @@ def test_a_comparison_with_breakdowns_has_tables_and_bars_for_classes(
     comparison_plot.draw(table, tmp_path / "both")
     drawn = (tmp_path / "both.svg").read_text(encoding="utf-8")
     assert all(f"<!-- {name} -->" in drawn for name in ("100 KB to 10 MB", "backup", "query"))
+    assert "comparison.csv has all" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("most", "bars", "note"),
+    [
+        (5, 4, "2 of 4 sizes and classes; comparison.csv has all"),
+        (1, 1, "1 of 2 combinations, 1 of 4 sizes and classes; comparison.csv has all"),
+    ],
+)
+def test_bars_that_are_not_drawn_are_stated_in_the_picture(
+    most: int, bars: int, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, _ = comparison.compare(TWO_CLASSES, {"transport": ["dctcp", "timely"]}, account=True)
+    monkeypatch.setattr(comparison_plot, "MAX_BARS", most)
+    comparison_plot.draw(table, tmp_path / "some")
+    drawn = (tmp_path / "some.svg").read_text(encoding="utf-8")
+    assert f"<!-- {note} -->" in drawn
+    # The legend of the other panels names each scheme once.
+    assert drawn.count("<!-- dctcp -->") + drawn.count("<!-- timely -->") - 2 == bars
 
 
 def largest_part(parts: dict[str, float], **ratio: float) -> str:

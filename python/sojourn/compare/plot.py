@@ -71,7 +71,7 @@ def draw(
     drawn = rows["metric"].unique(maintain_order=True).to_list()
     size = None
     if not parts.is_empty():
-        parts = _stacks(parts, names)
+        parts, omitted = _stacks(parts, names)
         count = parts.select([*names, FLOWS]).n_unique()
         size = 6.0 * (len(drawn) + 1), max(4.2, 1.2 + 0.25 * count)
     looks = distinct(rows["series"].unique(maintain_order=True).to_list())
@@ -99,6 +99,7 @@ def draw(
             unfinished = table.filter(pl.col("metric") == "slowdown mean")["at_least"].any()
             flows = " of finished flows" if unfinished else ""
             panels[-1].set_xlabel(f"mean slowdown{flows} (1: ideal FCT)")
+            panels[-1].set_title(omitted, loc="left", fontsize=9)
         plot.save(picture, stem)
 
 
@@ -111,8 +112,11 @@ def _drawn_metrics(rows: pl.DataFrame) -> tuple[str, str]:
     return "slowdown mean", next(name for name in rows["metric"] if name.startswith("slowdown p"))
 
 
-def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return the parts that are drawn, with the column `FLOWS`: by sizes, if several, and class."""
+def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, str]:
+    """Return the parts that are drawn, with the column `FLOWS`, and a note on those that are not.
+
+    They are by sizes, if several, and classes: as many as fit with all schemes.
+    """
     size, flow_class = pl.col("size"), pl.col("class")
     every = metrics.ALL.name
     # With a single size, its values are those of all flows.
@@ -121,10 +125,19 @@ def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     parts = parts.filter(has_size | (flow_class != every)).with_columns(
         pl.when(flow_class == every).then(size).otherwise(flow_class).alias(FLOWS)
     )
-    stacks = (
-        parts.select(FLOWS, *names).unique(maintain_order=True).sort(FLOWS, maintain_order=True)
-    )
-    return parts.join(stacks.head(MAX_BARS), on=stacks.columns, how="semi", maintain_order="left")
+    stacks = parts.select(FLOWS, *names).unique(maintain_order=True)
+    count = stacks.group_by(FLOWS, maintain_order=True).len()
+    fitting = count.filter(pl.col("len").cum_sum() <= MAX_BARS)
+    # A size or class is drawn without some of its bars only if no other picture is possible.
+    chosen = count.head(max(fitting.height, 1))
+    drawn = stacks.join(chosen, on=FLOWS, how="semi", maintain_order="left").head(MAX_BARS)
+    every_bar = chosen["len"].sum()
+    omissions = [
+        *([f"{drawn.height} of {every_bar} combinations"] if drawn.height < every_bar else []),
+        *([f"{len(chosen)} of {len(count)} sizes and classes"] if len(chosen) < len(count) else []),
+    ]
+    note = f"{', '.join(omissions)}; comparison.csv has all" if omissions else ""
+    return parts.join(drawn, on=drawn.columns, how="semi", maintain_order="left"), note
 
 
 def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
