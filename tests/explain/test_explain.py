@@ -4,9 +4,11 @@ import itertools
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import sojourn
 from conftest import BREAKDOWN
@@ -24,7 +26,7 @@ from sojourn.base import units
 from sojourn.compare import comparison, paired_tables
 from sojourn.compare import plot as comparison_plot
 from sojourn.explain import tables, waterfall
-from sojourn.show import intervals
+from sojourn.show import intervals, plot
 from sojourn.show.parts import breakdown_tables, legend, significant_metrics
 
 
@@ -169,6 +171,22 @@ def test_bars_that_are_not_drawn_are_stated_in_the_picture(
     assert f"<!-- {note} -->" in drawn
     # The legend of the other panels names each scheme once.
     assert drawn.count("<!-- dctcp -->") + drawn.count("<!-- timely -->") - 2 == bars
+
+
+def test_long_names_of_schemes_do_not_overlap_beside_their_bars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures: list[Any] = []
+    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    names = [f"a scheme with lossless flow control, priorities, and a gain of {n}" for n in "123"]
+    base = {**TWO_CLASSES, "schemes": {name: {} for name in [*names, "short"]}}
+    table, _ = comparison.compare(base, account=True)
+    comparison_plot.draw(table, tmp_path / "long")
+    canvas: Any = FigureCanvasAgg(pictures[0])
+    canvas.draw()
+    boxes = [label.get_window_extent() for label in pictures[0].axes[-1].get_yticklabels()]
+    assert len(boxes) == 4 * (len(names) + 1)
+    assert not any(first.overlaps(second) for first, second in itertools.pairwise(boxes))
 
 
 def largest_part(parts: dict[str, float], **ratio: float) -> str:

@@ -72,8 +72,7 @@ def draw(
     size = None
     if not parts.is_empty():
         parts, omitted = _stacks(parts, names)
-        count = parts.select([*names, FLOWS]).n_unique()
-        size = 6.0 * (len(drawn) + 1), max(4.2, 1.2 + 0.25 * count)
+        size = 6.0 * (len(drawn) + 1), max(4.2, 1.2 + 0.25 * _extent(parts, names))
     looks = distinct(rows["series"].unique(maintain_order=True).to_list())
     with plot.canvas(1, len(drawn) + (size is not None), size) as (picture, grid):
         panels = np.ravel(grid)
@@ -140,6 +139,23 @@ def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, st
     return parts.join(drawn, on=drawn.columns, how="semi", maintain_order="left"), note
 
 
+def _extent(parts: pl.DataFrame, names: Sequence[str]) -> float:
+    """Return the height of all bars with the names of their sizes, in distances of bars."""
+    bars = parts.select(FLOWS, *names).unique(maintain_order=True)
+    rooms = [_room(_bar_name(bar, names)) for bar in bars.to_dicts()]
+    return sum(rooms) + bars[FLOWS].n_unique()
+
+
+def _bar_name(bar: Mapping[str, Any], names: Sequence[str]) -> str:
+    return textwrap.fill(", ".join(str(bar[name]) for name in names), MAX_NAME)
+
+
+def _room(name: str) -> float:
+    """Return the distance to the next bar: 1, or more for a name of several lines."""
+    # A line of ten points takes 0.67 of a distance, and a legend may take a fifth of the height.
+    return max(1.0, 0.9 * (name.count("\n") + 1))
+
+
 def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
     """Draw stacked bars of the parts of mean slowdowns."""
     drawn = [name for name in significant_metrics(parts) if name in breakdown.PARTS]
@@ -149,8 +165,10 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
         axes.text(0, height - 0.45, group[FLOWS][0], fontsize=9, fontweight="bold", va="bottom")
         for bar in group.partition_by(names, maintain_order=True):
             values = dict(zip(bar["metric"], bar["value"], strict=True))
-            name = ", ".join(str(bar[name][0]) for name in names)
-            ticks[height] = textwrap.fill(name, MAX_NAME)
+            name = _bar_name(bar.row(0, named=True), names)
+            # A bar is in the middle of its room.
+            height += (_room(name) - 1) / 2
+            ticks[height] = name
             left = 0.0
             for part in drawn:
                 width = values[part]
@@ -158,9 +176,9 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
                 entry = breakdown.LABELS[part] if len(ticks) == 1 else ""
                 axes.barh(height, width, 0.8, left, label=entry, **style)
                 left += width
-            height += 1
+            height += (_room(name) + 1) / 2
         height += 1.0
     axes.set_yticks(list(ticks), list(ticks.values()))
-    axes.invert_yaxis()
+    axes.set_ylim(height - 1.5, -1.5)
     axes.axvline(1, color=BLACK, linestyle="--", linewidth=1)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False)
