@@ -5,15 +5,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 
 import sojourn
 from conftest import SCENARIO, SCENARIO_FILE
 from sojourn import ScenarioError, cli, metrics, pairs
 from sojourn.compare import comparison, paired_tables
 from sojourn.show import console
+from sojourn.show import plot as pictures
 
 MIXED = """
 time_limit = "50 ms"
@@ -515,6 +519,33 @@ def test_a_breakdown_states_how_many_flows_of_each_scheme_it_covers(
     assert (line in printed) == (time_limit == "4 ms")
     assert ("mean slowdown of finished flows (1: ideal FCT)" in drawn) == (time_limit == "4 ms")
     assert ("of finished flows" in printed) == (time_limit == "4 ms")
+
+
+@pytest.mark.parametrize("variations", [{}, {"load": [0.2, 0.3]}, {"routing": ["ecmp"]}])
+def test_a_scheme_looks_the_same_in_all_pictures_of_a_comparison(
+    variations: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: dict[str, dict[str, str]] = {}
+
+    def keep(picture: Any, stem: Path) -> None:
+        axes = picture.axes[0]
+        handles, names = axes.get_legend_handles_labels()
+        colours = [
+            to_hex(each[0].get_facecolor() if isinstance(each, BarContainer) else each.get_color())
+            for each in handles
+        ]
+        names = [name.removesuffix(", ecmp") for name in names]
+        looks[stem.name] = dict(zip(names, colours, strict=True))
+
+    monkeypatch.setattr(pictures, "save", keep)
+    # HPCC and Swift have the same look of their own, and so have DCTCP and Homa.
+    schemes = ["dctcp", "homa", "hpcc", "swift"]
+    flags = [f"{name}={','.join(map(str, values))}" for name, values in variations.items()]
+    vary = [f"transport={','.join(schemes)}", *flags]
+    assert cli.invoke(["compare", "a.toml", *(f"--vary={each}" for each in vary)]) == 0
+    assert list(looks["comparison"]) == schemes
+    assert len(set(looks["comparison"].values())) == len(schemes)
+    assert looks["pairs"] == {name: looks["comparison"][name] for name in schemes[1:]}
 
 
 def test_flows_that_no_scheme_finished_have_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:

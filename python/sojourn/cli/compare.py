@@ -140,8 +140,12 @@ def compare(
     # Files are written first: a pipe that closes early, as of `head`, ends the output.
     outputs.remove_old(out)
     units = {measure.text: measure.unit for measure in measures.values()}
-    written = pictures.write(table, out, drawn, units) + paired_plot.write(paired, by, out)
-    written += write_differences(differences, out) + outputs.write_index(runs, out)
+    written = [
+        *pictures.write(table, out, drawn, units),
+        *paired_plot.write(paired, by, out, pictures.looks_of(table)),
+        *write_differences(differences, out),
+        *outputs.write_index(runs, out),
+    ]
     written += outputs.write_flows(runs, out) if flows else []
     sentences = paired_tables.sentences(paired, by, differences, paired_tables.wording_of(runs))
     console.show_lines(paired_tables.shortened(sentences))

@@ -59,7 +59,8 @@ class Comparison:
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
         if not paired_plot.means(self.pairs).is_empty():
-            pictures.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem)))
+            looks = plot.looks_of(self.table)
+            pictures.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem, looks)))
         return "".join([text, as_html(tables), *pictures])
 
 

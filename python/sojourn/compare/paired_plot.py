@@ -1,7 +1,9 @@
 """Picture of paired ratios."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,20 +20,25 @@ from sojourn.compare.paired_tables import (
     scheme_name,
 )
 from sojourn.show import plot
-from sojourn.show.style import distinct, look
+from sojourn.show.style import Look, distinct, look
 
 MAX_CASES = 60
 """Largest number of combinations of other variations in one picture."""
 
 
-def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
+def write(
+    table: pl.DataFrame,
+    by: str,
+    out: Path,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """Write ratios and their picture to a directory, if there are any; return the files' names."""
     if table.is_empty():
         return []
     files.write_text(out / "pairs.csv", table.write_csv())
     if means(table).is_empty():
         return ["pairs.csv"]
-    draw(table, by, out / "pairs")
+    draw(table, by, out / "pairs", drawn_as)
     return ["pairs.csv", "pairs.svg", "pairs.png"]
 
 
@@ -42,11 +49,17 @@ def means(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
 
 
-def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
+def draw(
+    table: pl.DataFrame,
+    by: str,
+    stem: Path,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Draw ratios of mean completion times with intervals: one panel for each size or class.
 
     A row is a combination of the other variations, with one mark for each scheme. Hollow marks are
-    ratios that may change with the flows that finished under one scheme only.
+    ratios that may change with the flows that finished under one scheme only. `drawn_as` maps
+    schemes to the names whose looks they have in other pictures.
     """
     drawn = means(table)
     other_labels = [name for name in label_columns(table) if name != by]
@@ -57,11 +70,12 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
     )
     cases = drawn["case"].unique(maintain_order=True).to_list()[:MAX_CASES]
     schemes = drawn["scheme"].unique(maintain_order=True).to_list()
+    looks = drawn_as if drawn_as.keys() >= set(schemes) else distinct(schemes)
     panels = drawn.partition_by(*GROUP_COLUMNS, maintain_order=True)
     height = 1.6 + 0.28 * len(cases) * (len(schemes) + 0.5)
     with plot.canvas(1, len(panels), size=(1.8 + 2.4 * len(panels), height)) as (picture, grid):
         for axes, part in zip(np.ravel(grid), panels, strict=True):
-            _panel(axes, part, cases, schemes)
+            _panel(axes, part, cases, {scheme: look(looks[scheme]) for scheme in schemes})
             head = "class" if part["class"][0] != ALL.name else "size"
             axes.set_title(part[head][0].replace("all", "all flows"), fontsize=10)
         first = np.ravel(grid)[0]
@@ -77,12 +91,10 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
         plot.save(picture, stem)
 
 
-def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) -> None:
-    looks = distinct(schemes)
-    for number, scheme in enumerate(schemes):
-        style = look(looks[scheme])
+def _panel(axes: Any, part: pl.DataFrame, cases: list[str], styles: Mapping[str, Look]) -> None:
+    for number, (scheme, style) in enumerate(styles.items()):
         rows = part.filter(pl.col("scheme") == scheme, pl.col("case").is_in(cases)).to_dicts()
-        shift = 0.8 * ((number + 0.5) / len(schemes) - 0.5)
+        shift = 0.8 * ((number + 0.5) / len(styles) - 0.5)
         # The empty series adds every scheme to the legend.
         axes.plot([], [], style.marker, color=style.colour, label=scheme)
         for row in rows:

@@ -60,20 +60,18 @@ def draw(
     """
     table, parts = without_parts(table), parts_of(table, SLOWDOWN_PARTS)
     names = labels(table)
-    x = next((name for name in names if table[name].dtype.is_numeric()), None)
-    other_labels = [name for name in names if name != x]
-    series = pl.concat_str([pl.col(name).cast(pl.String) for name in other_labels], separator=", ")
+    x = _first_numeric(table)
     every = metrics.ALL.name
     if measures is None:
         all_flows = table.filter(pl.col("size") == every, pl.col("class") == every)
         measures = all_flows.filter(pl.col("metric").is_in(_drawn_metrics(all_flows)))
-    rows = measures.with_columns((series if other_labels else pl.lit("all flows")).alias("series"))
+    rows = measures.with_columns(series=_series(table))
     drawn = rows["metric"].unique(maintain_order=True).to_list()
     size = None
     if not parts.is_empty():
         parts, omitted = _stacks(parts, names)
         size = 6.0 * (len(drawn) + 1), max(4.2, 1.2 + 0.25 * _extent(parts, names))
-    looks = distinct(rows["series"].unique(maintain_order=True).to_list())
+    looks = looks_of(table)
     with plot.canvas(1, len(drawn) + (size is not None), size) as (picture, grid):
         panels = np.ravel(grid)
         for axes, metric in zip(panels, drawn, strict=False):
@@ -100,6 +98,33 @@ def draw(
             panels[-1].set_xlabel(f"mean slowdown{flows} (1: ideal FCT)")
             panels[-1].set_title(omitted, loc="left", fontsize=9)
         plot.save(picture, stem)
+
+
+def looks_of(table: pl.DataFrame) -> dict[str, str]:
+    """Return the looks of the series of a comparison, in the form of `distinct`.
+
+    If each scheme is one series, it has the look of the scheme, which other pictures need, too.
+    """
+    names = labels(table)
+    by = next((name for name in names if table[name].n_unique() > 1), names[0])
+    columns = table.select(series=_series(table), scheme=pl.col(by).cast(pl.String))
+    pairs = columns.unique(maintain_order=True)
+    if not (pairs["series"].is_unique().all() and pairs["scheme"].is_unique().all()):
+        return distinct(pairs["series"].unique(maintain_order=True).to_list())
+    looks = distinct(pairs["scheme"].to_list())
+    return looks | {series: looks[scheme] for series, scheme in pairs.iter_rows()}
+
+
+def _first_numeric(table: pl.DataFrame) -> str | None:
+    """Return the variation along the horizontal axis."""
+    return next((name for name in labels(table) if table[name].dtype.is_numeric()), None)
+
+
+def _series(table: pl.DataFrame) -> pl.Expr:
+    """Return the name of a series: the values of the other variations."""
+    x = _first_numeric(table)
+    others = [pl.col(name).cast(pl.String) for name in labels(table) if name != x]
+    return pl.concat_str(others, separator=", ") if others else pl.lit("all flows")
 
 
 def _drawn_metrics(rows: pl.DataFrame) -> tuple[str, str]:
