@@ -335,7 +335,10 @@ class Allowance:
     ) -> Allowance: ...
     @property
     def window_bytes(self) -> float:
-        """Payload that may be in flight, in bytes; one packet is always allowed."""
+        """Payload that may be in flight, in bytes; one packet is always allowed.
+
+        Infinite with a `credit_scheduler`, as a `rate_bps` is `None`: the sender has no ACKs.
+        """
 
     @property
     def rate_bps(self) -> float | None:

@@ -11,6 +11,7 @@ import pytest
 
 import sojourn
 from sojourn import ScenarioError
+from sojourn.scenario import credit_scheduler
 
 OWN = Path(sojourn.__file__).parent / "examples/controllers"
 
@@ -111,6 +112,46 @@ class Granted(sojourn.Controller):
         return sojourn.Header(self.priority, number=7)
 
 
+class OneByOne(sojourn.CreditScheduler):
+    """Credits for the first flow in progress, as many as it has segments."""
+
+    def on_start(self, host: sojourn.CreditHost) -> None:
+        self.due: dict[int, int] = {}
+
+    def on_flow(self, now_ps: int, flow: sojourn.InboundFlow) -> None:
+        self.due[flow.flow] = flow.segments or 0
+
+    def on_end(self, now_ps: int, flow: int) -> None:
+        del self.due[flow]
+
+    def next_credit(self, now_ps: int) -> sojourn.Credit | None:
+        first = min(self.due, default=None)
+        if first is None or self.due[first] == 0:
+            return None
+        self.due[first] -= 1
+        return sojourn.Credit(first)
+
+
+class QuitsFirst(sojourn.Controller):
+    """Sender of a packet per credit, whose first flow gives up after 30 of them."""
+
+    credit_scheduler = OneByOne
+
+    def on_start(self, path: sojourn.Path) -> None:
+        self.flow = path.flow
+        self.credits = self.sent = 0
+
+    def on_credit(self, now_s: float, credit: sojourn.Credit) -> None:
+        self.credits += 1
+
+    def on_sent(self, now_s: float, packet_bytes: int) -> None:
+        self.sent += 1
+
+    def allowance(self) -> sojourn.Allowance:
+        gives_up = self.flow == 0 and self.credits >= 30
+        return sojourn.Allowance(granted_segments=self.credits, gives_up=gives_up)
+
+
 @pytest.mark.parametrize("changes", [{}, LOSSY, ENDLESS], ids=["fabric", "lossy", "endless"])
 def test_tokens_in_python_are_those_of_phost(changes: dict[str, Any]) -> None:
     own = str(OWN / "phost.py:PHost")
@@ -125,6 +166,32 @@ def test_queues_that_ignore_the_priorities_of_a_class_are_warned_of() -> None:
     own = {"transport": str(OWN / "phost.py:PHost"), "queue": "drop_tail"}
     warnings = sojourn.run(FABRIC | own).summary["warnings"]
     assert any("`PHost` gives packets priorities, but" in warning for warning in warnings)
+
+
+def test_the_example_of_the_docstring_sends_packets_twice_after_timeouts_only(
+    tmp_path: Path,
+) -> None:
+    lines = (credit_scheduler.__doc__ or "").splitlines()
+    code = "\n".join(line for line in lines if not line or line.startswith("    "))
+    file = tmp_path / "tokens.py"
+    file.write_text(f"import math\n\nimport sojourn\n\n{textwrap.dedent(code)}")
+    own = {"transport": f"{file}:PacketPerToken"}
+    counts = sojourn.run(FABRIC | own).summary["counts"]
+    assert counts["unfinished"] == counts["losses"] == 0
+    # Only after timeouts of flows that wait for the credits of shorter ones.
+    assert counts["retransmits"] <= counts["timeouts"] < 20
+    lossy = sojourn.run(FABRIC | LOSSY | own).summary["counts"]
+    assert (lossy["unfinished"], lossy["losses"] > 100) == (0, True)
+
+
+def test_a_flow_that_gives_up_ends_its_credit() -> None:
+    own = {"transport": QuitsFirst, "time_limit": "1 s"}
+    flows = [{"source": source, "target": 2, "size": "1 MB"} for source in (0, 1)]
+    star = {"kind": "star", "hosts": 3, "rate": "10 Gbps", "delay": "1 us"}
+    workload = {"kind": "flows", "flows": flows}
+    base = {"environment": "paper", "topology": star, "workload": workload}
+    outcomes = sojourn.run(base | own).flows["outcome"].to_list()
+    assert outcomes == ["terminated", "finished"]
 
 
 def test_long_lived_flows_with_losses_end() -> None:
@@ -209,7 +276,7 @@ NO_CREDIT = "def next_credit(self, now_ps): return None"
         (
             "def next_credit(self, now_ps): return 1",
             "",
-            "credit scheduler at 0.000002064 s: mine.py:5: TypeError: next_credit: must return",
+            "credit scheduler of host 1 at 0.000002064 s: mine.py:5: TypeError: next_credit: must ",
         ),
         (
             "def next_credit(self, now_ps): return sojourn.Credit(9)",

@@ -125,6 +125,14 @@ struct PythonController {
     timer: Time,
 }
 
+/// Returns the error for a limit that a sender by credit cannot have.
+fn no_such_limit(limit: &str) -> String {
+    format!(
+        "allowance: a {limit} is not possible with a credit_scheduler, since the sender has no ACKs; give \
+         granted_segments"
+    )
+}
+
 /// Results of an instance after an event: its allowance and its next timer.
 type Decision = (transport::Allowance, Time);
 
@@ -193,11 +201,20 @@ impl PythonController {
         let Ok(value) = value.cast::<Allowance>() else {
             let wanted = "allowance: must return a window in bytes or an Allowance";
             let window = non_negative("allowance: a window", "bytes", number_of(value, wanted)?)?;
+            if self.class.scheduler.is_some() && window.is_finite() {
+                return Err(PyValueError::new_err(no_such_limit("window")));
+            }
             self.class.windows.largest.fetch_max(window as u64, Ordering::Relaxed);
             return Ok(transport::Allowance::window(window));
         };
         let value = value.get();
         let window = non_negative("allowance: window_bytes", "bytes", value.window_bytes)?;
+        let limits = [("window", window.is_finite()), ("rate", value.rate_bps.is_some())];
+        if self.class.scheduler.is_some()
+            && let Some((limit, _)) = limits.iter().find(|(_, is_given)| *is_given)
+        {
+            return Err(PyValueError::new_err(no_such_limit(limit)));
+        }
         let rate =
             value.rate_bps.map(|rate| non_negative("allowance: rate_bps", "bits per second", rate));
         let rate = rate.transpose()?;
@@ -248,10 +265,14 @@ impl PythonController {
             (result.extract().map_err(|_| wrong_type(&result, wanted))?, 0)
         };
         let class = self.class.checked_priority("header", priority)?;
-        Ok(match &self.class.scheduler {
-            Some(_) => packet::Header::Credit { number, class },
-            None => packet::Header::Priority(u64::from(class)),
-        })
+        match &self.class.scheduler {
+            Some(_) => Ok(packet::Header::Credit { number, class }),
+            None if number == 0 => Ok(packet::Header::Priority(u64::from(class))),
+            None => {
+                let message = "header: a number requires a class with a credit_scheduler";
+                Err(PyValueError::new_err(message))
+            }
+        }
     }
 
     fn read_gauges(

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt};
 use sojourn_core::base::units::{Bytes, Duration, Time};
+use sojourn_core::model::flow::HostId;
 use sojourn_core::model::packet::FlowNumber;
 use sojourn_core::transport::{self, CreditScheduler, Gaps, MissingSegments};
 
@@ -65,6 +67,7 @@ impl Inbound {
 /// Credit scheduler of one host, implemented by an instance of a Python class.
 pub(crate) struct PythonScheduler {
     class: Arc<Class>,
+    host: HostId,
     /// `None` after an error: no more credits are issued until the run has stopped.
     methods: Option<Methods>,
     /// Flows in progress.
@@ -83,6 +86,7 @@ impl PythonScheduler {
     pub(crate) fn open(class: &Arc<Class>, host: &transport::CreditHost) -> Self {
         let mut scheduler = Self {
             class: Arc::clone(class),
+            host: host.host,
             methods: None,
             flows: BTreeMap::new(),
             full_packet: host.format.full(),
@@ -92,14 +96,14 @@ impl PythonScheduler {
         };
         Python::attach(|py| match Methods::open(py, class, host) {
             Ok(methods) => scheduler.methods = Some(methods),
-            Err(error) => scheduler.fail(py, Time::ZERO, error),
+            Err(error) => scheduler.fail(py, host.now, error),
         });
         scheduler
     }
 
     /// Records an error of this scheduler, which is called no more.
     fn fail(&mut self, py: Python<'_>, now: Time, error: PyErr) {
-        self.class.fail(py, &"credit scheduler", now, error);
+        self.class.fail(py, &format_args!("credit scheduler of host {}", self.host), now, error);
         self.methods = None;
     }
 
@@ -199,12 +203,19 @@ fn read_time(now: Time, value: &Bound<'_, PyAny>) -> PyResult<Time> {
         return Ok(Time::NEVER);
     }
     let wanted = "next_time_ps: must return whole picoseconds or None";
-    let time = Time(value.extract().map_err(|_| wrong_type(value, wanted))?);
-    if time > now {
-        return Ok(time);
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        return Err(wrong_type(value, wanted));
     }
-    let message = format!("next_time_ps: must be later than now, {}, not {}", now.0, time.0);
-    Err(PyValueError::new_err(message))
+    match value.extract() {
+        Ok(time) if time > now.0 => Ok(Time(time)),
+        _ => {
+            let message = format!(
+                "next_time_ps: must be later than now, {}, and below 2^64, not {value}",
+                now.0
+            );
+            Err(PyValueError::new_err(message))
+        }
+    }
 }
 
 impl CreditScheduler for PythonScheduler {

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use pyo3::{pyclass, pymethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::{PyResult, pyclass, pymethods};
 use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::model::telemetry::{self, TelemetryStack};
 use sojourn_core::transport::{self, CongestionSignal};
@@ -192,9 +193,14 @@ event_class! {
 /// Permission to send: a window for the data in flight, and optionally a rate.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 pub(crate) struct Allowance {
+    /// Payload that may be in flight, in bytes. ACKs open it; with credits, a flow with a size has none
+    /// before its last.
     pub(crate) window_bytes: f64,
+    /// Rate in bits per second; None for no pacing.
     pub(crate) rate_bps: Option<f64>,
+    /// Number of segments from the start of the flow that credits permit; None for no such limit.
     pub(crate) granted_segments: Option<f64>,
+    /// True if the flow is terminated: its sender sends no more data.
     pub(crate) gives_up: bool,
 }
 
@@ -241,7 +247,9 @@ fn finite(bytes: Bytes) -> Option<u64> {
 /// Priority and number in the header of a data packet.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 pub(crate) struct Header {
+    /// Priority class, 0 is the highest.
     pub(crate) priority: u32,
+    /// Number that the receiving host's scheduler gets in `Arrival.number`; 0 without a `credit_scheduler`.
     pub(crate) number: u32,
 }
 
@@ -249,17 +257,35 @@ pub(crate) struct Header {
 impl Header {
     #[new]
     #[pyo3(signature = (priority=0, *, number=0))]
-    fn new(priority: u32, number: u32) -> Self {
-        Self { priority, number }
+    fn new(priority: i128, number: i128) -> PyResult<Self> {
+        let [priority, number] =
+            [("priority", priority), ("number", number)].map(|(name, value)| in_range(name, value));
+        Ok(Self { priority: priority?, number: number? })
     }
+
+    fn __repr__(&self) -> String {
+        format!("Header({}, number={})", self.priority, self.number)
+    }
+}
+
+/// Returns an argument that fits 32 bits.
+fn in_range(name: &str, value: i128) -> PyResult<u32> {
+    u32::try_from(value).map_err(|_| {
+        PyValueError::new_err(format!("{name} must be from 0 to {}, not {value}", u32::MAX))
+    })
 }
 
 /// Credit of a receiving host for a flow.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 pub(crate) struct Credit {
+    /// Number of the flow in the workload.
     pub(crate) flow: u64,
+    /// Number of the scheduler's choice, such as that of a token.
     pub(crate) number: u32,
+    /// Priority that the scheduler chose for the packet, 0 is the highest.
     pub(crate) priority: u32,
+    /// True if the credit names a segment that the receiver lacks: the sender sends it again if it was sent.
+    /// Credits of a flow with a size name its missing segments in turn, those in flight too.
     pub(crate) resend: bool,
 }
 
@@ -267,8 +293,19 @@ pub(crate) struct Credit {
 impl Credit {
     #[new]
     #[pyo3(signature = (flow, *, number=0, priority=0, resend=false))]
-    fn new(flow: u64, number: u32, priority: u32, resend: bool) -> Self {
-        Self { flow, number, priority, resend }
+    fn new(flow: i128, number: i128, priority: i128, resend: bool) -> PyResult<Self> {
+        let [number, priority] =
+            [("number", number), ("priority", priority)].map(|(name, value)| in_range(name, value));
+        let flow: u32 = in_range("flow", flow)?;
+        Ok(Self { flow: flow.into(), number: number?, priority: priority?, resend })
+    }
+
+    fn __repr__(&self) -> String {
+        let resend = if self.resend { "True" } else { "False" };
+        format!(
+            "Credit({}, number={}, priority={}, resend={resend})",
+            self.flow, self.number, self.priority
+        )
     }
 }
 
@@ -321,8 +358,11 @@ event_class! {
 /// Packet of a flow that has arrived at its receiving host.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 pub(crate) struct Arrival {
+    /// "request" for credit, or "data".
     kind: &'static str,
+    /// Number in the packet's header.
     number: u32,
+    /// True for data that had not arrived before.
     is_new: bool,
 }
 

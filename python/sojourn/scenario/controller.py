@@ -91,7 +91,9 @@ class Controller:
     """Class of the credit schedulers of receiving hosts; `None` for a transport without credits.
 
     With credits, the receiver detects losses, and acknowledges a flow when it has all data: the
-    sender receives no other ACKs. After a timeout the sender requests credit.
+    sender receives no other ACKs, and limits itself by `granted_segments` only. (Packets of
+    long-lived flows are acknowledged one by one.) After a timeout the sender requests credit.
+    Schedulers are not notified of trimmed packets, which count as lost.
     """
     announces: ClassVar[bool] = True
     """True if a sender by credit requests credit before its first data."""
@@ -127,7 +129,11 @@ class Controller:
         """Handle an ACK. The object is valid until the next ACK."""
 
     def on_loss(self, loss: Loss) -> None:
-        """Handle a loss: once per window for losses that ACKs reveal, and for every timeout."""
+        """Handle a loss: once per window for losses that ACKs reveal, and for every timeout.
+
+        Not called with a `credit_scheduler`: the receiver detects losses, and after a timeout the
+        sender requests credit.
+        """
 
     def remember(self, now_s: float) -> None:
         """Save the state before a loss, to restore it in `on_undo` if the loss was spurious.

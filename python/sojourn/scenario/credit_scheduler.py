@@ -4,26 +4,51 @@
         def on_start(self, host: sojourn.CreditHost) -> None:
             self.packet_time_ps = host.packet_time_ps
             self.next_ps = 0
-            self.issued: dict[int, int] = {}
+            self.missing: dict[int, float] = {}  # Segments that the host lacks, by flow.
+            self.due: dict[int, float] = {}  # Credits that are due for them.
 
         def on_flow(self, now_ps: int, flow: sojourn.InboundFlow) -> None:
-            self.issued[flow.flow] = 0
+            self.missing[flow.flow] = self.due[flow.flow] = flow.segments or math.inf
+
+        def on_arrival(self, now_ps: int, flow: int, arrival: sojourn.Arrival) -> None:
+            if arrival.is_new:
+                self.missing[flow] -= 1
+            if arrival.kind == "request":  # After a timeout, all that is missing was lost.
+                self.due[flow] = self.missing[flow]
 
         def on_end(self, now_ps: int, flow: int) -> None:
-            del self.issued[flow]
+            del self.missing[flow], self.due[flow]
 
         def next_credit(self, now_ps: int) -> sojourn.Credit | None:
-            if not self.issued or now_ps < self.next_ps:
+            waiting = [flow for flow, credits in self.due.items() if credits > 0]
+            if not waiting or now_ps < self.next_ps:
                 return None
             self.next_ps = now_ps + self.packet_time_ps
-            flow = min(self.issued, key=self.issued.__getitem__)
-            self.issued[flow] += 1
-            return sojourn.Credit(flow, number=self.issued[flow], resend=True)
+            flow = min(waiting, key=self.missing.__getitem__)
+            self.due[flow] -= 1
+            return sojourn.Credit(flow, resend=True)
 
         def next_time_ps(self) -> int | None:
-            return self.next_ps if self.issued else None
+            return self.next_ps if any(self.due.values()) else None
 
-A controller names the class as its `credit_scheduler`.
+
+    class PacketPerToken(sojourn.Controller):
+        credit_scheduler = Tokens
+
+        def on_start(self, path: sojourn.Path) -> None:
+            self.credits = 0
+
+        def on_credit(self, now_s: float, credit: sojourn.Credit) -> None:
+            self.credits += 1
+
+        def on_sent(self, now_s: float, packet_bytes: int) -> None:
+            self.credits -= 1
+
+        def allowance(self) -> sojourn.Allowance:
+            return sojourn.Allowance(granted_segments=math.inf if self.credits > 0 else 0)
+
+A scheduler issues as many credits as segments are missing: with `resend`, a credit beyond them
+names a segment that is in flight, which is then sent twice.
 """
 
 from typing import Any

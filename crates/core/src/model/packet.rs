@@ -26,7 +26,7 @@ pub enum Kind {
     SynAck,
     /// Requests feedback from routers without payload.
     Probe,
-    /// Answers a [`Probe`](Self::Probe).
+    /// Answers a [`Probe`](Self::Probe), or the [`Fin`](Self::Fin) of a flow with credit.
     ProbeAck,
     /// Requests credit from the receiving host, without payload.
     Request,
@@ -42,7 +42,7 @@ pub enum Kind {
     Cnp,
     /// Datagram of an external stack, sent by the target of the flow.
     Return,
-    /// Notifies routers of the end of the flow.
+    /// Notifies routers of the end of the flow, or its receiver of the end of the need for credit.
     Fin,
     /// Header of a data packet whose payload a queue has cut off.
     Trimmed,

@@ -99,18 +99,27 @@ impl Scenario {
         })
     }
 
-    /// Warns of transports that rely on trimming if queues drop packets and trim none.
+    /// Warns of transports that rely on trimming if queues drop packets and trim none, and of those that do
+    /// not read the headers of trimmed packets.
     pub(super) fn trimming_warnings(
         &self,
         simulation: &Simulation<'_>,
     ) -> impl Iterator<Item = String> {
         let ports = simulation.network.ports();
         let drops: u64 = ports.iter().map(|port| port.counters.dropped).sum();
-        let trims_none = ports.iter().all(|port| port.counters.trimmed == 0);
+        let trims: u64 = ports.iter().map(|port| port.counters.trimmed).sum();
         self.all_transports().filter_map(move |(field, transport)| {
             let mechanism = transport.mechanism(&self.packet);
             let relies = mechanism.acks.answers_trimmed && !mechanism.sleek;
-            (relies && trims_none && drops > 0).then(|| {
+            if trims > 0 && !mechanism.acks.answers_trimmed && !transport.has_own_stack() {
+                return Some(format!(
+                    "{field}: queues trimmed {trims} packets, and `{}` takes them for lost, since it does \
+                     not read their headers; give a queue that does not trim, or a transport that reads \
+                     them (`ndp`, `uet`)",
+                    transport.title()
+                ));
+            }
+            (relies && trims == 0 && drops > 0).then(|| {
                 format!(
                     "{field}: queues dropped {drops} packets and trimmed none, so that only timeouts \
                      detect losses; give a queue that trims (`composite`)"

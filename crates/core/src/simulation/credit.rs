@@ -122,6 +122,8 @@ impl Simulation<'_> {
             schedulers.resize_with(*number as usize + 1, || None);
         }
         let host = || CreditHost {
+            host: shared.spec.target,
+            now,
             line_rate: self.network.routes().arrival_rate(self.graph, shared.route.both()[1]),
             format: self.format.clone(),
             random: Random::new(self.seed, &format!("credit/{number}")),
@@ -151,17 +153,16 @@ impl Simulation<'_> {
         self.send_credits(number);
     }
 
-    /// Ends the credit of a flow whose sender has nothing more to send.
+    /// Ends the credit of a flow whose sender has nothing more to send; other flows may get it.
     pub(super) fn end_credit(&mut self, flow: FlowNumber, slot: usize) {
         let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
         let Some(reference) = &mut receiver_end.credit_scheduler else { return };
-        reference.stage = Stage::Ended;
-        let number = reference.number as usize;
-        if let Some(Some(HostScheduler { scheduler, .. })) =
-            self.credit_schedulers.0.get_mut(number)
-        {
-            scheduler.on_end(now, flow);
+        let number = reference.number;
+        let was_active = std::mem::replace(&mut reference.stage, Stage::Ended) == Stage::Active;
+        if was_active && let Some(entry) = &mut self.credit_schedulers.0[number as usize] {
+            entry.scheduler.on_end(now, flow);
+            self.send_credits(number);
         }
     }
 
@@ -201,7 +202,7 @@ impl Simulation<'_> {
             };
             match self.network.slot(flow) {
                 Some(slot) => self.send_credit(flow, slot as usize, credit),
-                // Its sender has given up.
+                // It has ended.
                 None => entry.scheduler.on_end(now, flow),
             }
         }

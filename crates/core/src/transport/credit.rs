@@ -13,6 +13,10 @@ use crate::model::packet::{FlowNumber, Format};
 /// Receiving host, as its credit scheduler knows it.
 #[derive(Clone, Debug)]
 pub struct CreditHost {
+    /// Number of the host.
+    pub host: HostId,
+    /// Time of the first arrival, with which the scheduler begins.
+    pub now: Time,
     /// Rate at which data arrives at the host.
     pub line_rate: Rate,
     /// Packet sizes.

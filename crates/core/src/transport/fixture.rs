@@ -69,6 +69,8 @@ pub(crate) fn ack(cumulative: u32, next: u32) -> Ack {
 /// Returns a receiving host at 10 Gb/s.
 pub(crate) fn credit_host(format: Format) -> CreditHost {
     CreditHost {
+        host: 0,
+        now: Time::ZERO,
         line_rate: Rate::from_gbps(10),
         format,
         random: Random::new(1, "credit"),

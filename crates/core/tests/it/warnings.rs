@@ -411,6 +411,17 @@ fn queues_that_ignore_the_priorities_of_packets() {
 }
 
 #[test]
+fn trimmed_packets_whose_headers_the_transport_does_not_read() {
+    let scenario = json!({
+        "topology": { "kind": "star", "hosts": 9 }, "transport": "dctcp", "queue": "composite",
+        "workload": { "kind": "incast", "fan_in": 8, "size": "100 KB", "events": 1, "interval": "1 s" },
+        "time_limit": "1 s",
+    });
+    let words = "takes them for lost, since it does not read their headers;";
+    assert_warns(&scenario, words, json!({ "transport": "ndp" }));
+}
+
+#[test]
 fn queues_that_do_not_mark_packets_of_transports_with_ecn() {
     let ecn = |kind: &str| json!({ "kind": kind, "ecn": true });
     let scenario = |queue: Value| {

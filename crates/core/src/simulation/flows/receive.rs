@@ -126,13 +126,17 @@ impl Simulation<'_> {
         }
     }
 
-    /// Receives a FIN, which is not answered. It ends the credit of the flow.
+    /// Receives a FIN: one that ends the credit of the flow is confirmed, one to routers is not.
     pub(in crate::simulation) fn on_fin(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
         let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
-        receiver_end.packets.on_received(now);
-        self.end_credit(packet.flow, slot);
-        self.note_possible_end(slot, Time::ZERO);
+        if receiver_end.credit_scheduler.is_some() {
+            self.end_credit(packet.flow, slot);
+            self.echo(packet, slot, Kind::ProbeAck);
+        } else {
+            receiver_end.packets.on_received(now);
+            self.note_possible_end(slot, Time::ZERO);
+        }
     }
 
     /// Handles the receiver's timer.

@@ -280,6 +280,9 @@ impl Simulation<'_> {
         match packet.kind {
             Kind::Cnp => sender_end.controller.on_notification(now),
             Kind::Credit => sender_end.on_credit(now, packet),
+            Kind::ProbeAck if sender_end.sender.uses_credit() => {
+                sender_end.sender.on_fin_confirmed();
+            }
             Kind::SynAck => {
                 sender_end.sender.on_syn_ack(now, packet, rtt, &mut *sender_end.controller);
             }

@@ -87,6 +87,17 @@ enum SenderState {
     Terminated,
 }
 
+/// FIN at the end of a flow: to routers, or to end the credit of a flow that was stopped or terminated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    /// The flow has none, or nothing is to be done about it.
+    Settled,
+    /// To be sent once all data is acknowledged, or the flow is terminated.
+    Due,
+    /// Sent to a receiver that has not confirmed it.
+    Unconfirmed,
+}
+
 /// Sender of a flow.
 #[derive(Debug)]
 pub struct Sender {
@@ -97,9 +108,7 @@ pub struct Sender {
     /// Ends of the flows that are not acknowledged, on a persistent connection.
     flow_ends: Option<Box<FlowEnds>>,
     state: SenderState,
-    /// True if a FIN is to be sent at the end of the flow: to routers, or to end the credit of a flow that
-    /// was stopped.
-    owes_fin: bool,
+    fin: Fin,
     /// True if the flow had no size, and was ended.
     was_stopped: bool,
     credit: CreditState,
@@ -185,7 +194,7 @@ impl Sender {
             } else {
                 SenderState::Established
             },
-            owes_fin: mechanism.signalling.sends_fin(),
+            fin: if mechanism.signalling.sends_fin() { Fin::Due } else { Fin::Settled },
             was_stopped: false,
             credit: CreditState::new(mechanism.credit),
             requested_until: 0,
@@ -215,9 +224,9 @@ impl Sender {
     }
 
     /// Returns true if the sender has nothing left to send: all data is acknowledged or the flow is
-    /// terminated, and the FIN was sent if there is one.
+    /// terminated, and a FIN was sent and, if its receiver answers it, confirmed.
     pub fn is_done(&self) -> bool {
-        self.is_finished() && !self.owes_fin
+        self.is_finished() && self.fin == Fin::Settled
     }
 
     fn is_finished(&self) -> bool {
@@ -226,7 +235,10 @@ impl Sender {
 
     /// Terminates the flow: sends no more data, even if the receiver lacks segments.
     pub fn terminate(&mut self) {
-        self.state = SenderState::Terminated;
+        if !self.is_terminated() {
+            self.state = SenderState::Terminated;
+            self.end_credit();
+        }
     }
 
     /// Returns true if the flow was terminated.
@@ -239,8 +251,7 @@ impl Sender {
     pub fn stop(&mut self) {
         let is_group_open = !self.scoreboard.highest().is_multiple_of(self.mechanism.acks.every);
         self.scoreboard.stop(is_group_open.into());
-        // The receiver, which does not know the end of the flow, would send credit for ever.
-        self.owes_fin |= self.uses_credit();
+        self.end_credit();
         self.was_stopped = true;
     }
 
@@ -257,7 +268,7 @@ impl Sender {
     #[inline]
     pub fn next_packet(&mut self, now: Time, allowance: Allowance) -> Option<NextPacket> {
         if self.is_finished() {
-            return std::mem::take(&mut self.owes_fin).then_some(NextPacket::Fin);
+            return self.next_fin(now);
         }
         match self.state {
             SenderState::Established if self.credit == CreditState::Due => {

@@ -1,6 +1,6 @@
 //! Credits at a sender: requests, and segments that the receiver lacks.
 
-use super::{NextPacket, Sender};
+use super::{Fin, NextPacket, Sender};
 use crate::base::units::{Bytes, Time};
 use crate::transport::{CongestionSignal, Controller, CreditUse, Loss};
 
@@ -67,6 +67,9 @@ impl Sender {
     /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
     /// `missed_request` is true if the receiver missed the first request.
     pub fn on_credit(&mut self, now: Time, segment: u32, missed_request: bool) {
+        if self.is_finished() {
+            return;
+        }
         // A flow that was stopped and has nothing to send awaits ACKs. Credits go on, as the receiver does
         // not know its end.
         if !self.was_stopped || self.scoreboard.unsent() > 0 {
@@ -144,6 +147,43 @@ impl Sender {
         self.rtt.back_off();
         self.credit = CreditState::Due;
         self.requested_until = self.scoreboard.highest();
+    }
+
+    /// Lets the sender end the credit of its flow, if it has any: the receiver, which does not know that no
+    /// more data follows, would send credit for ever.
+    pub(super) fn end_credit(&mut self) {
+        if self.uses_credit() {
+            self.fin = Fin::Due;
+        }
+    }
+
+    /// Returns the FIN, if it is due. Receivers confirm the end of credit; a FIN to routers has no answer.
+    pub(super) fn next_fin(&mut self, now: Time) -> Option<NextPacket> {
+        let is_due = self.fin == Fin::Due;
+        if is_due {
+            self.fin = if self.uses_credit() { Fin::Unconfirmed } else { Fin::Settled };
+            self.rto_start = now;
+        }
+        is_due.then_some(NextPacket::Fin)
+    }
+
+    /// Handles the confirmation of a FIN.
+    pub fn on_fin_confirmed(&mut self) {
+        if self.fin == Fin::Unconfirmed {
+            self.fin = Fin::Settled;
+        }
+    }
+
+    /// Returns when an unconfirmed FIN is to be sent again.
+    pub(super) fn fin_expiry(&self) -> Time {
+        if self.fin == Fin::Unconfirmed { self.rto_start + self.timeout() } else { Time::NEVER }
+    }
+
+    /// Handles the timeout of an unconfirmed FIN: it was lost, or its confirmation.
+    pub(super) fn on_fin_timeout(&mut self) {
+        self.timeouts += 1;
+        self.rtt.back_off();
+        self.fin = Fin::Due;
     }
 
     /// Returns true if a request repeats the first one, which no credit has answered.

@@ -156,7 +156,13 @@ impl Sender {
 
     /// Handles the timers that have expired: reordering timer, probe timer and RTO.
     pub fn on_timer(&mut self, now: Time, controller: &mut dyn Controller) {
-        if !self.has_unacknowledged() || self.is_finished() {
+        if self.is_finished() {
+            if self.fin_expiry() <= now {
+                self.on_fin_timeout();
+            }
+            return;
+        }
+        if !self.has_unacknowledged() {
             return;
         }
         let flight = self.scoreboard.flight_size();

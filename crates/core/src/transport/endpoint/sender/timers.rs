@@ -70,7 +70,7 @@ impl Sender {
     #[inline]
     pub fn next_timer(&self, allowance: Allowance) -> Time {
         if self.is_finished() {
-            return Time::NEVER;
+            return self.fin_expiry();
         }
         let timeout = if self.has_unacknowledged() { self.rto_expiry() } else { Time::NEVER };
         let is_open = self.state == SenderState::Established;
