@@ -10,7 +10,7 @@ import pytest
 import sojourn
 from sojourn import ScenarioError
 from sojourn.analysis.claims import Comparison
-from sojourn.runs.results import flow_table
+from sojourn.runs.result_tables import flow_table
 from sojourn.scenario.encoding import trace
 from sojourn.validate import scale
 
@@ -87,7 +87,7 @@ def test_a_case_has_as_many_samples_or_answers_as_whole_runs() -> None:
     for case in scale.cases():
         questions = case.questions
         samples = questions[0]["fidelity"]["samples"]
-        assert (samples if case.rung == "sample" else len(questions)) == scale.SEEDS
+        assert (samples if case.rung == "sample" else len(questions)) == len(case.seeds)
         assert len({question.get("seed", 1) for question in questions}) == len(questions)
 
 

@@ -3,10 +3,10 @@
 Whole runs take minutes, so that the package contains their slowdowns (`validation/scale/truth.csv`)
 with a hash of the scenario and of the simulator's source. `--truth` runs the missing ones again.
 
-Both sides have ten seeds, the number of figures at `paper` scale, because single seeds differ too
-much to show a bias: the means of two seeds of one whole network are within the bound of 5 % in
-half to four fifths of the cases only. A number is judged by the rule of figures' claims: its
-interval, over the seeds of both sides, must be on one side of the bound.
+Both sides have many seeds, because single seeds differ too much to show a bias: the means of two
+seeds of one whole network are within the bound of 5 % in half to four fifths of the cases only. A
+number is judged by the rule of figures' claims: its interval, over the seeds of both sides, must be
+on one side of the bound.
 """
 
 import functools
@@ -30,7 +30,8 @@ from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
 from sojourn.base.statistics import BATCHES, half_width, nearest_rank
 from sojourn.runs.answers import SAMPLE as SAMPLE_COLUMN
-from sojourn.runs.results import Result, flow_table
+from sojourn.runs.result_tables import flow_table
+from sojourn.runs.results import Result
 from sojourn.runs.runner import run_many
 from sojourn.scenario.encoding import Prepared, as_json, trace
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
@@ -55,8 +56,11 @@ RACKS = {name: {"mean": 0.10, "p99": 0.15} for name in ("hottest racks", "coldes
 
 HOSTS_PER_RACK = 16
 
-SEEDS = 10
-"""Whole runs of a case, folded networks of `sample`, and answers of `flows`."""
+SEEDS = {SAMPLE: 30, FLOWS: 10}
+"""Whole runs of a case, and folded networks of `sample` or answers of `flows`.
+
+With ten, the number of figures at `paper` scale, intervals of `sample` are as wide as the bounds.
+"""
 
 INSIDE = 0.9
 """Share of the judged numbers of a goal that must be within their bounds."""
@@ -96,12 +100,17 @@ class Case:
         return str(self.fidelity["kind"])
 
     @property
+    def seeds(self) -> list[int]:
+        """Seeds of whole runs, and of answers."""
+        return list(range(1, SEEDS[self.rung] + 1))
+
+    @property
     def questions(self) -> list[Scenario]:
         """Scenarios of the answers: one with a sample per seed, or one per seed for `flows`."""
         question = {**self.scenario, FIELD: self.fidelity}
         if self.rung == SAMPLE:
             return [question]
-        return [{**question, "seed": seed} for seed in range(1, SEEDS + 1)]
+        return [{**question, "seed": seed} for seed in self.seeds]
 
     @functools.cached_property
     def digest(self) -> str:
@@ -112,7 +121,7 @@ class Case:
 
 def cases() -> list[Case]:
     """Return all cases."""
-    third = {"kind": SAMPLE, "hosts": 64, "samples": SEEDS}
+    third = {"kind": SAMPLE, "hosts": 64, "samples": SEEDS[SAMPLE]}
     law = {"kind": FLOWS, "hosts": 256, "samples": 2}
     found = [
         Case(
@@ -136,7 +145,7 @@ def cases() -> list[Case]:
                 | {"load_reference": f"{4 * 160 * 255 / 192:.3f} Gbps"},
                 **scheme,
             },
-            {"kind": SAMPLE, "hosts": 128, "samples": SEEDS},
+            {"kind": SAMPLE, "hosts": 128, "samples": SEEDS[SAMPLE]},
             bounds=LOOSE if name == "tcp" else None,
         )
         for name, scheme in _SCHEMES.items()
@@ -368,9 +377,9 @@ def read_truths() -> pl.DataFrame:
 
 
 def current(truths: pl.DataFrame, case: Case) -> pl.DataFrame:
-    """Return the truths of a case, if they are of its present scenario and of `SEEDS` seeds."""
+    """Return the truths of a case, if they are of its present scenario and of all seeds."""
     of_case = truths.filter(case=case.name, scenario=case.digest)
-    return of_case if of_case["seed"].n_unique() == SEEDS else of_case.clear()
+    return of_case if of_case["seed"].n_unique() == len(case.seeds) else of_case.clear()
 
 
 def make_truths(chosen: Sequence[Case], **options: Any) -> Path | None:
@@ -381,8 +390,8 @@ def make_truths(chosen: Sequence[Case], **options: Any) -> Path | None:
     truths, file, written = read_truths(), folder() / "truth.csv", None
     for case in chosen:
         if current(truths, case).is_empty():
-            seeds = [{**case.scenario, "seed": seed} for seed in range(1, SEEDS + 1)]
-            results = run_many(seeds, what=case.name, **options)
+            runs = [{**case.scenario, "seed": seed} for seed in case.seeds]
+            results = run_many(runs, what=case.name, **options)
             others = truths.filter(pl.col("case") != case.name)
             truths = pl.concat([others, pl.DataFrame(truth_of(case, results))], how="diagonal")
             files.write_text(file, truths.write_csv(float_precision=4))
