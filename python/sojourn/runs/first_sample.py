@@ -3,13 +3,12 @@
 Each sample is a network of its own, and only the first has series and samples over time.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from sojourn.runs.links import Row
+from sojourn.runs.links import Row, is_of_later_sample
 from sojourn.runs.results import Result
 from sojourn.scenario.fidelity import SAMPLE
 
@@ -25,7 +24,7 @@ def links_of_first_sample(summary: Mapping[str, Any]) -> Sequence[Row]:
     links: Sequence[Row] = summary["links"]
     if not has_several_samples(summary):
         return links
-    return [link for link in links if not re.search(r" \(sample \d+\)$", link["name"])]
+    return [link for link in links if not is_of_later_sample(link["name"])]
 
 
 def flows_of_first_sample(result: Result) -> pl.DataFrame:

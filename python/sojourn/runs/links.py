@@ -76,6 +76,11 @@ def of_sample(number: int) -> str:
     return f" (sample {number})" if number else ""
 
 
+def is_of_later_sample(name: str) -> bool:
+    """Return true for a name with the suffix of a sample after the first."""
+    return re.search(r" \(sample \d+\)$", name) is not None
+
+
 def least_span_s(scenario: Mapping[str, Any], links: Iterable[Row]) -> float:
     """Return the time of `LEAST_PACKETS` full packets on the slowest link that sent anything.
 
