@@ -28,7 +28,7 @@ from sojourn.analysis.breakdown import (
     TOTAL,
     TURN,
 )
-from sojourn.show.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
+from sojourn.show.style import BLACK, BLUE, BROWN, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
 from sojourn.show.table import Table
 
 CALLS = "calls"
@@ -52,7 +52,7 @@ COLOURS = {
     TIME_OUTS: GREEN,
     CONNECTION: "#B5A17A",
     CREDIT: "#4B7A75",
-    SHARED: "#7A4B2A",
+    SHARED: BROWN,
 }
 """Colours of parts: grey for parts that the ideal FCT has too, colours for other waits."""
 

@@ -1,7 +1,8 @@
 """Style of pictures: colours, markers and Matplotlib settings.
 
-The colours are those of Okabe and Ito, which are distinguishable with any kind of colour vision. A
-scheme has the same colour and marker in every picture.
+The colours are those of Okabe and Ito, which are distinguishable with any kind of colour vision, and
+a brown for lines, since their yellow is too light for these. A scheme has the same colour and marker
+in every picture.
 """
 
 import re
@@ -14,11 +15,12 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
     "#E69F00",
     "#56B4E9",
     "#009E73",
-    "#C9B80E",
+    "#F0E442",
     "#0072B2",
     "#D55E00",
     "#CC79A7",
 )
+BROWN = "#7A4B2A"
 GREY = "#6B7280"
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
@@ -65,18 +67,18 @@ LOOKS = {
     "xcp": Look(ORANGE, "X"),
     "rcp": Look(GREEN, "p"),
     "pdq": Look(SKY, "h"),
-    "pfabric": Look(YELLOW, "*"),
+    "pfabric": Look(BROWN, "*"),
     "pfabric edf": Look(RED, "P"),
     "bytessent": Look(GREEN, "^"),
     "flowsize": Look(RED, "s"),
-    "remainingflowsize": Look(YELLOW, "*"),
+    "remainingflowsize": Look(BROWN, "*"),
     "expresspass": Look(RED, "D"),
     "homa": Look(BLUE, "o"),
     "phost": Look(RED, "^"),
     "pias": Look(GREEN, "s"),
     "pdq at best": Look(SKY, ".", ":"),
     "rto 2 rtt": Look(SKY, "o"),
-    "rto 3 rtt": Look(YELLOW, "*"),
+    "rto 3 rtt": Look(BROWN, "*"),
     "rto 6 rtt": Look(ORANGE, "D"),
     "rto 10 rtt": Look(RED, "^"),
     "rto 20 rtt": Look(PURPLE, "v"),
