@@ -297,6 +297,28 @@ def test_throughputs_of_few_packets_do_not_exceed_the_rate_of_links(
             assert kilobytes == pytest.approx(20, rel=0.1)
 
 
+def test_an_error_of_a_picture_names_the_class_of_a_controller(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = Path(sojourn.__file__).parents[2] / "examples/controllers/phost.py"
+    arguments = ["--vary", f"transport={file}:PHost", "--what", "window"]
+    assert cli.invoke(["plot", "lab.toml", *arguments]) == 2
+    assert "no flow has a congestion window (transport: PHost)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flow", ["0", "8,12"])
+def test_flows_shorter_than_the_interval_of_samples_are_an_error(
+    flow: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workload = '{ kind = "incast", fan_in = 8, size = "900 B", interval = "2 ms", events = 2000 }'
+    star = 'topology = { kind = "star", hosts = 9 }'
+    Path("short.toml").write_text(f'transport = "dctcp"\n{star}\nworkload = {workload}\n')
+    assert cli.invoke(["plot", "short.toml", "--what", "throughput", "--flow", flow]) == 2
+    error = capsys.readouterr().err
+    assert re.search(r"the longest of the flows lasts [4-6]\.\d+ µs, and samples have an", error)
+    assert "an interval of 80 µs; choose longer flows with --flow" in error
+
+
 def test_no_two_schemes_of_a_picture_look_the_same() -> None:
     names = ["dctcp", "pcp", "swift", "patched timely", *(f"own {number}" for number in range(10))]
     looks = distinct(names)

@@ -1,8 +1,8 @@
 """Style of pictures: colours, markers and Matplotlib settings.
 
-The colours are those of Okabe and Ito, which are distinguishable with any kind of colour vision, and
-a brown for lines, since their yellow is too light for these. A scheme has the same colour and marker
-in every picture.
+The colours are those of Okabe and Ito, which are distinguishable with any kind of colour vision,
+and a brown for lines, since their yellow is too light for these. A scheme has the same colour and
+marker in every picture.
 """
 
 import re

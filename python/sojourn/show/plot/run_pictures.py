@@ -10,7 +10,7 @@ import polars as pl
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
 from sojourn.base.messages import did_you_mean
-from sojourn.base.units import fitting_unit
+from sojourn.base.units import fitting_unit, format_time, parse_time
 from sojourn.runs.first_sample import (
     flows_of_first_sample,
     has_several_samples,
@@ -94,10 +94,12 @@ def missing(what: str, runs: Sequence[Run], chosen: Selection) -> str:
         buckets = [metrics.Bucket(name, of_class=name) for name in chosen.classes] or [metrics.ALL]
         tables = [metrics.cdf(runs, "fct_s", bucket) for bucket in buckets]
         return "no flow has finished" if all(table.is_empty() for table in tables) else ""
-    if what == "topology" or _sampled_curves(what, runs, chosen):
+    if what == "topology" or any(not table.is_empty() for table in _tables(what, runs, chosen)):
         return ""
     if absent := _absent(what, runs, chosen):
         return absent
+    if brief := _too_short(what, runs, chosen):
+        return brief
     kinds = {probe.partition(" ")[0] for run in runs for probe in probes_of(run.result)}
     names = ", ".join(sorted(name for name, item in QUANTITIES.items() if item.probe in kinds))
     probe = QUANTITIES[what].probe
@@ -114,9 +116,33 @@ def _absent(what: str, runs: Sequence[Run], chosen: Selection) -> str:
     if all(scenario["model"] != "packet" for scenario in scenarios):
         return f"an ideal has no {label}"
     if what in OF_CONTROLLERS and _sampled_curves("throughput", runs, chosen):
-        kinds = dict.fromkeys(str(scenario["transport"]["kind"]) for scenario in scenarios)
-        return f"no flow has a {label} (transport: {', '.join(kinds)})"
+        names = dict.fromkeys(_transport_name(scenario["transport"]) for scenario in scenarios)
+        return f"no flow has a {label} (transport: {', '.join(names)})"
     return ""
+
+
+def _transport_name(transport: dict[str, Any]) -> str:
+    """Return the kind of a transport, or the name of its class in Python."""
+    name = transport["controller"]["name"] if "controller" in transport else transport["kind"]
+    return str(name).rpartition(":")[2]
+
+
+def _too_short(what: str, runs: Sequence[Run], chosen: Selection) -> str:
+    """Return that flows end before their second sample, or an empty string if they do not."""
+    samples = runs[0].result.summary["scenario"]["samples"] or {}
+    flows = set(chosen.flows)
+    if QUANTITIES[what].of != "flow" or not flows or not flows <= set(samples.get("flows", ())):
+        return ""
+    lifetimes = [lifetime([run.result], [flow]) for run in runs for flow in chosen.flows]
+    longest_s = max(end - begin for begin, end in lifetimes)
+    interval_s = parse_time(samples["interval"])
+    if longest_s > 2 * interval_s:
+        return ""
+    return (
+        f"the longest of the flows lasts {format_time(longest_s)}, and samples have an interval "
+        f"of {format_time(interval_s)}; choose longer flows with --flow, end the run earlier, or "
+        "set `samples.interval`"
+    )
 
 
 def _sampled_curves(
@@ -171,15 +197,7 @@ def _draw_series(
     what: str, runs: Sequence[Run], chosen: Selection, stem: Path, formats: Sequence[str]
 ) -> list[Path]:
     quantity = QUANTITIES[what]
-    sampled_curves = _sampled_curves(what, runs, chosen)
-    if quantity.is_counter:
-        tables = [_throughput(*curve) for curve in sampled_curves]
-    else:
-        tables = [
-            metrics.series([Run({CURVE: name}, result)], probe, POINTS)
-            for name, probe, result in sampled_curves
-        ]
-    table = pl.concat(tables).drop_nulls()
+    table = pl.concat(_tables(what, runs, chosen)).drop_nulls()
     if quantity.of == "flow" and not quantity.is_counter:
         begin, end = lifetime([run.result for run in runs], chosen.flows)
         table = table.filter(pl.col("time_s").is_between(begin, end))
@@ -198,6 +216,17 @@ def _draw_series(
         series(axes, table, time_unit=time_unit, step=quantity.is_counter, **options)
         axes.set_ylim(bottom=0)
         return save(picture, stem, formats)
+
+
+def _tables(what: str, runs: Sequence[Run], chosen: Selection) -> list[pl.DataFrame]:
+    """Return a table of values over time for each curve of a quantity."""
+    curves = _sampled_curves(what, runs, chosen)
+    if QUANTITIES[what].is_counter:
+        return [_throughput(*curve) for curve in curves]
+    return [
+        metrics.series([Run({CURVE: name}, result)], probe, POINTS)
+        for name, probe, result in curves
+    ]
 
 
 def _throughput(name: str, probe: str, result: Result) -> pl.DataFrame:
@@ -221,7 +250,8 @@ def _throughput(name: str, probe: str, result: Result) -> pl.DataFrame:
     runs = [Run({CURVE: name}, Result(result.flows, samples, result.summary))]
     rates = metrics.series(runs, probe, COUNTER_POINTS, per_second=True, least_s=least_s)
     rates = rates.select(CURVE, "time_s", pl.col("value") * 8)
-    return pl.concat([rates, rates.tail(1).with_columns(samples["time_s"].tail(1))])
+    end_of_last = samples.select(pl.col("time_s").last()).item()
+    return pl.concat([rates, rates.tail(1).with_columns(time_s=pl.lit(end_of_last))])
 
 
 def lifetime(results: Sequence[Result], flows: Sequence[int]) -> tuple[float, float]:
