@@ -133,7 +133,7 @@ def test_bars_of_a_call_extend_from_the_request_to_the_end_of_the_response(
     )
     table = accounts.by_call(rpc_runs)
     pictures: list[Any] = []
-    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    monkeypatch.setattr(plot, "save", lambda picture, *_: pictures.append(picture))
     rpc_plot.draw(table, ["transport"], intervals.format_duration, tmp_path / "calls")
     (panel,) = pictures[0].axes
     assert panel.get_xlabel().endswith("(ms)")

@@ -319,6 +319,43 @@ def test_flows_shorter_than_the_interval_of_samples_are_an_error(
     assert "an interval of 80 µs; choose longer flows with --flow" in error
 
 
+def test_pictures_of_comparisons_and_breakdowns_have_the_formats_that_are_chosen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--vary", "transport=dctcp,swift", "--format", "pdf", "--out"]
+    for command, pictures in (
+        (["compare", "lab.toml", *options, "c"], {"c/comparison.pdf", "c/pairs.pdf"}),
+        (["explain", "lab.toml", *options, "e"], {"e/account.pdf"}),
+        (["explain", "lab.toml", "--flow", "3", *options, "f"], {"f/chain.pdf"}),
+    ):
+        assert cli.invoke(command) == 0
+        written = {file.as_posix() for file in Path(command[-1]).iterdir()}
+        assert {name for name in written if not name.endswith(".csv")} == pictures
+        assert all(Path(name).read_bytes().startswith(b"%PDF") for name in pictures)
+        # Pictures of an earlier command would be of other schemes.
+        assert cli.invoke([*command, "--format", "svg"]) == 0
+        assert not any(Path(name).exists() for name in pictures)
+    capsys.readouterr()
+    assert cli.invoke(["compare", "lab.toml", "--format", "jpg"]) == 2
+    assert "--format jpg: expected some of svg, png, pdf" in capsys.readouterr().err
+
+
+def test_panels_of_many_schemes_are_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures: list[Any] = []
+
+    def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
+        pictures.append(picture)
+        return []
+
+    monkeypatch.setattr(plot, "save", keep)
+    vary = "transport=dctcp,swift,timely,hpcc"
+    assert cli.invoke(["explain", "lab.toml", "--vary", vary]) == 0
+    (picture,) = pictures
+    assert [axes.get_title() for axes in picture.axes] == ["dctcp", "swift", "timely", "hpcc"]
+    assert [axes.get_subplotspec().rowspan.start for axes in picture.axes] == [0, 0, 0, 1]
+    assert picture.get_figwidth() < 18
+
+
 def test_no_two_schemes_of_a_picture_look_the_same() -> None:
     names = ["dctcp", "pcp", "swift", "patched timely", *(f"own {number}" for number in range(10))]
     looks = distinct(names)

@@ -527,7 +527,7 @@ def test_a_scheme_looks_the_same_in_all_pictures_of_a_comparison(
 ) -> None:
     looks: dict[str, dict[str, str]] = {}
 
-    def keep(picture: Any, stem: Path) -> None:
+    def keep(picture: Any, stem: Path, _: Any) -> list[Path]:
         axes = picture.axes[0]
         handles, names = axes.get_legend_handles_labels()
         colours = [
@@ -536,6 +536,7 @@ def test_a_scheme_looks_the_same_in_all_pictures_of_a_comparison(
         ]
         names = [name.removesuffix(", ecmp") for name in names]
         looks[stem.name] = dict(zip(names, colours, strict=True))
+        return []
 
     monkeypatch.setattr(pictures, "save", keep)
     # HPCC and Swift have the same look of their own, and so have DCTCP and Homa.

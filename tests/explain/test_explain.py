@@ -177,7 +177,7 @@ def test_long_names_of_schemes_do_not_overlap_beside_their_bars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pictures: list[Any] = []
-    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    monkeypatch.setattr(plot, "save", lambda picture, *_: pictures.append(picture))
     names = [f"a scheme with lossless flow control, priorities, and a gain of {n}" for n in "123"]
     base = {**TWO_CLASSES, "schemes": {name: {} for name in [*names, "short"]}}
     table, _ = comparison.compare(base, account=True)

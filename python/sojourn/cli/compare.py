@@ -13,6 +13,7 @@ from sojourn.cli.shared import (
     VARY,
     Cluster,
     Fidelity,
+    Formats,
     Fresh,
     Memory,
     Out,
@@ -21,6 +22,7 @@ from sojourn.cli.shared import (
     Seeds,
     Threads,
     output_directory,
+    parse_formats,
     parse_percentiles,
     prefix_errors,
     read_scenarios,
@@ -77,6 +79,7 @@ def compare(
     flows: Annotated[
         bool, typer.Option("--flows", help="Write the flows of all runs to flows.parquet.")
     ] = False,
+    formats: Formats = "svg,png",
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -106,6 +109,7 @@ def compare(
     from sojourn.show.parts import breakdown_tables
 
     chosen = comparison.PERCENTILES if percentiles is None else parse_percentiles(percentiles)
+    suffixes = parse_formats(formats)
     scenarios = read_scenarios(paths)
     for path, scenario in scenarios.items():
         with prefix_errors(path):
@@ -141,8 +145,8 @@ def compare(
     outputs.remove_old(out)
     units = {measure.text: measure.unit for measure in measures.values()}
     written = [
-        *pictures.write(table, out, drawn, units),
-        *paired_plot.write(paired, by, out, pictures.looks_of(table)),
+        *pictures.write(table, out, drawn, units, suffixes),
+        *paired_plot.write(paired, by, out, pictures.looks_of(table), suffixes),
         *write_differences(differences, out),
         *outputs.write_index(runs, out),
     ]

@@ -11,6 +11,7 @@ from sojourn.base import files
 from sojourn.cli.shared import (
     VARY,
     Cluster,
+    Formats,
     Fresh,
     Memory,
     Out,
@@ -18,9 +19,11 @@ from sojourn.cli.shared import (
     Seeds,
     Threads,
     output_directory,
+    parse_formats,
     prefix_errors,
     run_options,
 )
+from sojourn.show.style import FORMATS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,12 +31,13 @@ if TYPE_CHECKING:
     from sojourn.runs.results import Run
 
 BREAKDOWN = (
-    *("account.csv", "account.svg", "account.png", "differences.csv"),
-    *("calls.csv", "calls.svg", "calls.png"),
+    *("account.csv", *(f"account.{suffix}" for suffix in FORMATS)),
+    *("calls.csv", *(f"calls.{suffix}" for suffix in FORMATS)),
+    "differences.csv",
 )
 """Files that the command may write for all flows; it writes the first in any case."""
 
-CHAIN = ("chain.csv", "chain.svg", "chain.png")
+CHAIN = ("chain.csv", *(f"chain.{suffix}" for suffix in FORMATS))
 """Files that the command writes for one flow."""
 
 UNLOADED = "unloaded.csv"
@@ -54,6 +58,7 @@ def explain(
     all_tables: Annotated[
         bool, typer.Option("--tables", help="Print a table with intervals for each size.")
     ] = False,
+    formats: Formats = "svg,png",
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -69,6 +74,7 @@ def explain(
     from sojourn.scenario import overrides, reading
     from sojourn.show import console
 
+    suffixes = parse_formats(formats)
     with prefix_errors(path):
         if flow is not None and seeds > 1:
             raise ScenarioError(f"--seeds: must be 1 with --flow, not {seeds}")
@@ -84,9 +90,9 @@ def explain(
             schemes = overrides.expand(base, variations)
             flows_alone = unloaded.unloaded(runs, schemes, what="flows alone", **options)
         if flow is None:
-            written = _all_flows(runs, out, flows_alone, all_tables)
+            written = _all_flows(runs, out, suffixes, flows_alone, all_tables)
         else:
-            written = _one_flow(runs, flow, out, flows_alone)
+            written = _one_flow(runs, flow, out, suffixes, flows_alone)
     if flows_alone is not None:
         console.show(unloaded.tables(flows_alone, list(schemes[0][0])))
         print("slowdown, unloaded / ideal: means; slowdown = unloaded / ideal x FCT / unloaded")
@@ -113,7 +119,11 @@ def _prepare(out: Path, own: Sequence[str], flows_alone: "pl.DataFrame | None") 
 
 
 def _all_flows(
-    runs: "Sequence[Run]", out: Path, flows_alone: "pl.DataFrame | None", all_tables: bool
+    runs: "Sequence[Run]",
+    out: Path,
+    formats: Sequence[str],
+    flows_alone: "pl.DataFrame | None",
+    all_tables: bool,
 ) -> list[str]:
     """Write and print the breakdown of flows and calls; return the files' names."""
     import polars as pl
@@ -134,8 +144,8 @@ def _all_flows(
     by = scheme_label(runs) if labels else ""
     differences = breakdown.differences(runs, by) if labels else pl.DataFrame()
     last = _prepare(out, BREAKDOWN, flows_alone)
-    written = page.write(runs, table, labels, out)
-    written += rpc_plot.write(calls, labels, intervals.format_duration, out)
+    written = page.write(runs, table, labels, out, formats)
+    written += rpc_plot.write(calls, labels, intervals.format_duration, out, formats)
     written += page.write_differences(differences, out) + last
     console.show_lines([*page.call_sentences(runs, labels), *page.sentences(runs, labels)])
     console.show_lines(page.unfinished_lines(runs, labels))
@@ -162,7 +172,11 @@ def _all_flows(
 
 
 def _one_flow(
-    runs: "Sequence[Run]", flow: int, out: Path, flows_alone: "pl.DataFrame | None"
+    runs: "Sequence[Run]",
+    flow: int,
+    out: Path,
+    formats: Sequence[str],
+    flows_alone: "pl.DataFrame | None",
 ) -> list[str]:
     """Write and print the causal chain of a flow under each scheme; return the files' names."""
     from sojourn.analysis.chains import of_runs
@@ -173,7 +187,7 @@ def _one_flow(
 
     chains = of_runs(runs, flow)
     last = _prepare(out, CHAIN, flows_alone)
-    written = waterfall.write(chains, out) + last
+    written = waterfall.write(chains, out, formats) + last
     if len(chains) == 1:
         console.show([page.flow_table(runs[0].result, flow)])
     console.show(waterfall.table(chain, units.format_time) for chain in chains)

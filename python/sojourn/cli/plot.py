@@ -8,7 +8,18 @@ import typer
 
 from sojourn._core import ScenarioError
 from sojourn.cli import completion
-from sojourn.cli.shared import Fresh, Memory, Out, Threads, output_directory, prefix_errors
+from sojourn.cli.shared import (
+    Formats,
+    Fresh,
+    Memory,
+    Out,
+    Threads,
+    output_directory,
+    parse_formats,
+    prefix_errors,
+    split_list,
+    split_names,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,10 +64,7 @@ def plot(
         str | None,
         typer.Option("--class", metavar="CLASS,…", help="Classes in cdf (default: all flows)."),
     ] = None,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="FORMAT,…", help="Formats: svg, png, pdf."),
-    ] = "svg,png",
+    formats: Formats = "svg,png",
     out: Out = None,
     threads: Threads = None,
     memory: Memory = None,
@@ -70,12 +78,12 @@ def plot(
     """
     from sojourn.cli.shared import run_options
     from sojourn.show import console
-    from sojourn.show.plot import frame, run_pictures
+    from sojourn.show.plot import run_pictures
 
-    pictures = None if what is None else _words("--what", what, run_pictures.PICTURES)
-    suffixes = _words("--format", formats, frame.FORMATS)
+    pictures = None if what is None else split_names("--what", what, run_pictures.PICTURES)
+    suffixes = parse_formats(formats)
     chosen = run_pictures.Selection(
-        [_number(name) for name in _split(flow)], _split(link), _split(flow_class)
+        [_number(name) for name in split_list(flow)], split_list(link), split_list(flow_class)
     )
     lines: list[str] = []
     with prefix_errors(path):
@@ -102,22 +110,6 @@ def plot(
         ]
     console.show_lines(lines)
     print(f"written to {out}: {', '.join(written)}")
-
-
-def _split(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def _words(option: str, text: str, allowed: Sequence[str]) -> list[str]:
-    """Return the names in an option, without duplicates; raise `ScenarioError` for others."""
-    from sojourn.base.messages import did_you_mean
-
-    names = list(dict.fromkeys(_split(text)))
-    for name in names or [text]:
-        if name not in allowed:
-            hint = did_you_mean(name, allowed)
-            raise ScenarioError(f"{option} {name}: expected some of {', '.join(allowed)}{hint}")
-    return names
 
 
 def _number(name: str) -> int:

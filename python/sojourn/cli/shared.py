@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +37,10 @@ Memory = Annotated[
         metavar="AMOUNT",
         help="Memory of all runs together, such as `4 GB` (default: 90 % of free memory).",
     ),
+]
+Formats = Annotated[
+    str,
+    typer.Option("--format", metavar="FORMAT,…", help="Formats of pictures: svg, png, pdf."),
 ]
 Fresh = Annotated[bool, typer.Option(help="Ignore the cache.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of seeds of each combination.")]
@@ -131,6 +135,28 @@ def _with_fidelity(scenario: "Scenario", kind: str | None, precision: str | None
         )
         fidelity.read(scenario[fidelity.FIELD])
     return scenario
+
+
+def parse_formats(text: str) -> list[str]:
+    """Return the formats of pictures in an option."""
+    from sojourn.show.style import FORMATS
+
+    return split_names("--format", text, FORMATS)
+
+
+def split_list(text: str | None) -> list[str]:
+    """Return the items of an option that are separated by commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def split_names(option: str, text: str, allowed: Sequence[str]) -> list[str]:
+    """Return the names in an option, without duplicates; raise `ScenarioError` for others."""
+    names = list(dict.fromkeys(split_list(text)))
+    for name in names or [text]:
+        if name not in allowed:
+            hint = did_you_mean(name, allowed)
+            raise ScenarioError(f"{option} {name}: expected some of {', '.join(allowed)}{hint}")
+    return names
 
 
 def parse_percentiles(text: str) -> list[str]:

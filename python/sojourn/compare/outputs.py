@@ -11,6 +11,7 @@ from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.runs.result_tables import FLOWS
 from sojourn.runs.results import SUMS, Run
+from sojourn.show.style import FORMATS
 
 INDEX = "index.csv"
 
@@ -20,7 +21,8 @@ MAX_NAME_LENGTH = 100
 """Characters of the name of a folder that contains the names of all scenarios."""
 
 FILES = (
-    *(TABLE, "comparison.svg", "comparison.png", "pairs.csv", "pairs.svg", "pairs.png"),
+    *(TABLE, *(f"comparison.{suffix}" for suffix in FORMATS)),
+    *("pairs.csv", *(f"pairs.{suffix}" for suffix in FORMATS)),
     *("differences.csv", INDEX, FLOWS),
 )
 """All files that a comparison may write."""

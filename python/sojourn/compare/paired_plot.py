@@ -1,7 +1,7 @@
 """Picture of paired ratios."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,7 @@ from sojourn.compare.paired_tables import (
     scheme_name,
 )
 from sojourn.show import plot
-from sojourn.show.style import Look, distinct, look
+from sojourn.show.style import DEFAULT_FORMATS, Look, distinct, look
 
 MAX_CASES = 60
 """Largest number of combinations of other variations in one picture."""
@@ -31,6 +31,7 @@ def write(
     by: str,
     out: Path,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
+    formats: Sequence[str] = DEFAULT_FORMATS,
 ) -> list[str]:
     """Write ratios and their picture to a directory, if there are any; return the files' names."""
     if table.is_empty():
@@ -38,8 +39,8 @@ def write(
     files.write_text(out / "pairs.csv", table.write_csv())
     if means(table).is_empty():
         return ["pairs.csv"]
-    draw(table, by, out / "pairs", drawn_as)
-    return ["pairs.csv", "pairs.svg", "pairs.png"]
+    pictures = draw(table, by, out / "pairs", drawn_as, formats)
+    return ["pairs.csv", *(file.name for file in pictures)]
 
 
 def means(table: pl.DataFrame) -> pl.DataFrame:
@@ -54,12 +55,13 @@ def draw(
     by: str,
     stem: Path,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
-) -> None:
+    formats: Sequence[str] = DEFAULT_FORMATS,
+) -> list[Path]:
     """Draw ratios of mean completion times with intervals: one panel for each size or class.
 
     A row is a combination of the other variations, with one mark for each scheme. Hollow marks are
     ratios that may change with the flows that finished under one scheme only. `drawn_as` maps
-    schemes to the names whose looks they have in other pictures.
+    schemes to the names whose looks they have in other pictures. Returns the files.
     """
     drawn = means(table)
     other_labels = [name for name in label_columns(table) if name != by]
@@ -88,7 +90,7 @@ def draw(
         handles, names = first.get_legend_handles_labels()
         columns, names = plot.fitted(picture, names, 72 * picture.get_figwidth() - 20, 6)
         picture.legend(handles, names, loc="outside upper left", ncols=columns, frameon=False)
-        plot.save(picture, stem)
+        return plot.save(picture, stem, formats)
 
 
 def _panel(axes: Any, part: pl.DataFrame, cases: list[str], styles: Mapping[str, Look]) -> None:

@@ -16,7 +16,7 @@ from sojourn.base.units import fitting_unit
 from sojourn.compare.comparison import SLOWDOWN_PARTS, labels, parts_of, without_parts
 from sojourn.show import plot
 from sojourn.show.parts import COLOURS, significant_metrics
-from sojourn.show.style import BLACK, distinct
+from sojourn.show.style import BLACK, DEFAULT_FORMATS, distinct
 
 FLOWS = "size or class"
 """Column of the size or class whose parts a bar shows."""
@@ -38,11 +38,12 @@ def write(
     out: Path,
     measures: pl.DataFrame | None = None,
     units: Mapping[str, str] = MappingProxyType({}),
+    formats: Sequence[str] = DEFAULT_FORMATS,
 ) -> list[str]:
     """Write a comparison and its picture to a directory; return the files' names."""
     files.write_text(out / "comparison.csv", table.write_csv())
-    draw(table, out / "comparison", measures, units)
-    return ["comparison.csv", "comparison.svg", "comparison.png"]
+    pictures = draw(table, out / "comparison", measures, units, formats)
+    return ["comparison.csv", *(file.name for file in pictures)]
 
 
 def draw(
@@ -50,13 +51,14 @@ def draw(
     stem: Path,
     measures: pl.DataFrame | None = None,
     units: Mapping[str, str] = MappingProxyType({}),
-) -> None:
+    formats: Sequence[str] = DEFAULT_FORMATS,
+) -> list[Path]:
     """Draw measures against the first numeric variation, or as bars: one panel for each.
 
     `measures` is a table of `metrics.across_seeds`, whose metrics have the `units` `s`, `B`,
     `b/s` or none; by default it is the mean and first percentile of slowdowns, or throughput and
     Jain index if all flows are long-lived. If the table has FCT breakdowns, a further panel
-    contains one stacked bar for each combination of variations, size and class.
+    contains one stacked bar for each combination of variations, size and class. Returns the files.
     """
     table, parts = without_parts(table), parts_of(table, SLOWDOWN_PARTS)
     names = labels(table)
@@ -97,7 +99,7 @@ def draw(
             flows = " of finished flows" if unfinished else ""
             panels[-1].set_xlabel(f"mean slowdown{flows} (1: ideal FCT)")
             panels[-1].set_title(omitted, loc="left", fontsize=9)
-        plot.save(picture, stem)
+        return plot.save(picture, stem, formats)
 
 
 def looks_of(table: pl.DataFrame) -> dict[str, str]:

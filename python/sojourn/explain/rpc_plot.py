@@ -12,7 +12,7 @@ from sojourn.base import files
 from sojourn.base.units import PER_UNIT
 from sojourn.explain import waterfall
 from sojourn.show import plot
-from sojourn.show.style import BLACK
+from sojourn.show.style import BLACK, DEFAULT_FORMATS
 
 STEP, THICKNESS = 0.28, 0.26
 """Distance between the legs of a call, and thickness of a leg, in units of a scheme's height."""
@@ -24,7 +24,13 @@ SERVER_STYLE: Any = {"color": "white", "edgecolor": BLACK, "hatch": "//////", "l
 """Style of a server's time, unlike that of any part."""
 
 
-def write(table: pl.DataFrame, labels: Sequence[str], show: Any, out: Path) -> list[str]:
+def write(
+    table: pl.DataFrame,
+    labels: Sequence[str],
+    show: Any,
+    out: Path,
+    formats: Sequence[str] = DEFAULT_FORMATS,
+) -> list[str]:
     """Write a table of `accounts.by_call` and its picture to a directory; return the files' names.
 
     Nothing is written if the table is empty.
@@ -32,15 +38,22 @@ def write(table: pl.DataFrame, labels: Sequence[str], show: Any, out: Path) -> l
     if table.is_empty():
         return []
     files.write_text(out / "calls.csv", table.write_csv())
-    draw(table, labels, show, out / "calls")
-    return ["calls.csv", "calls.svg", "calls.png"]
+    pictures = draw(table, labels, show, out / "calls", formats)
+    return ["calls.csv", *(file.name for file in pictures)]
 
 
-def draw(table: pl.DataFrame, labels: Sequence[str], show: Any, stem: Path) -> None:
+def draw(
+    table: pl.DataFrame,
+    labels: Sequence[str],
+    show: Any,
+    stem: Path,
+    formats: Sequence[str] = DEFAULT_FORMATS,
+) -> list[Path]:
     """Draw a table of `accounts.by_call`: one panel for each kind of calls, each on its own scale.
 
     Each scheme has three bars, of which each begins at the end of the preceding one: the parts of
     the request, the server, the parts of the response. `show` formats a row's value in seconds.
+    Returns the files.
     """
     value, is_part = pl.col("value"), pl.col("metric").is_in(list(PARTS))
     is_invisible = is_part & (value < MIN_SHARE * value.max().over("kind"))
@@ -58,7 +71,7 @@ def draw(table: pl.DataFrame, labels: Sequence[str], show: Any, stem: Path) -> N
             _steps(panel, schemes, labels, show)
             panel.set_title(f"{schemes[0]['kind'][0]} calls: mean latency", fontsize=10, loc="left")
         plot.side_legend(picture, panels, (*LABELS.values(), SERVER))
-        plot.save(picture, stem)
+        return plot.save(picture, stem, formats)
 
 
 def _steps(panel: Any, schemes: Sequence[pl.DataFrame], labels: Sequence[str], show: Any) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from sojourn.analysis import breakdown, jobs, metrics
@@ -313,11 +312,17 @@ def intervals_note(table: pl.DataFrame, differences: pl.DataFrame) -> str:
     return f"times: means over seeds; too few seeds for an interval (least: {least})"
 
 
-def write(runs: Iterable[Run], table: pl.DataFrame, labels: Sequence[str], out: Path) -> list[str]:
+def write(
+    runs: Iterable[Run],
+    table: pl.DataFrame,
+    labels: Sequence[str],
+    out: Path,
+    formats: Sequence[str] = style.DEFAULT_FORMATS,
+) -> list[str]:
     """Write a table of `accounts.by_size` and its picture; return the files' names."""
     files.write_text(out / "account.csv", table.write_csv())
-    draw(runs, labels, out / "account")
-    return ["account.csv", "account.svg", "account.png"]
+    pictures = draw(runs, labels, out / "account", formats)
+    return ["account.csv", *(file.name for file in pictures)]
 
 
 def write_differences(table: pl.DataFrame, out: Path) -> list[str]:
@@ -328,32 +333,39 @@ def write_differences(table: pl.DataFrame, out: Path) -> list[str]:
     return ["differences.csv"]
 
 
-def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
-    """Draw the parts of mean slowdowns by size, one panel for each scheme with finished flows."""
-    panels: dict[str, list[pl.DataFrame]] = {}
+def draw(
+    runs: Iterable[Run],
+    labels: Sequence[str],
+    stem: Path,
+    formats: Sequence[str] = style.DEFAULT_FORMATS,
+) -> list[Path]:
+    """Draw the parts of mean slowdowns by size, one panel for each scheme with finished flows.
+
+    Returns the files.
+    """
+    schemes: dict[str, list[pl.DataFrame]] = {}
     for run in runs:
         name = ", ".join(str(run.labels[label]) for label in labels)
         flows = breakdown.divided(run.result)
         if not flows.is_empty():
-            panels.setdefault(name, []).append(flows)
-    size = (1.5 + 5.0 * len(panels), 4.8)
-    with plot.canvas(1, len(panels), size, salt="explain") as (picture, axes):
-        grid = np.atleast_1d(axes)
-        for panel, (name, same) in zip(grid, panels.items(), strict=True):
+            schemes.setdefault(name, []).append(flows)
+    with plot.panels(len(schemes), (5.0, 4.8), 1.5, "explain") as (picture, panels):
+        for panel, (name, same) in zip(panels, schemes.items(), strict=True):
             _stack(panel, pl.concat(same))
             panel.set_title(textwrap.fill(name, TITLE_CHARACTERS), fontsize=10)
-        highest = max(panel.get_ylim()[1] for panel in grid)
-        for panel in grid:
+        highest = max(panel.get_ylim()[1] for panel in panels)
+        for panel in panels:
             panel.set_ylim(0, highest)
-        grid[0].set_ylabel("mean slowdown (1: ideal FCT)")
-        entries = dict(zip(*reversed(grid[0].get_legend_handles_labels()), strict=True))
-        all_flows = pl.concat(flows for panel_flows in panels.values() for flows in panel_flows)
+        for panel in panels[:: plot.MOST_IN_A_ROW]:
+            panel.set_ylabel("mean slowdown (1: ideal FCT)")
+        entries = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+        all_flows = pl.concat(flows for same in schemes.values() for flows in same)
         drawn = [LABELS[part] for part in reversed(PARTS) if all_flows[part].abs().max()]
         handles = {label: entries[label] for label in drawn}
         picture.legend(
             handles.values(), handles, loc="outside right center", fontsize=9, frameon=False
         )
-        plot.save(picture, stem)
+        return plot.save(picture, stem, formats)
 
 
 def _stack(axes: Any, flows: pl.DataFrame) -> None:

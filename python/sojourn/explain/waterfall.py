@@ -18,7 +18,7 @@ from sojourn.base import files
 from sojourn.base.units import PER_UNIT
 from sojourn.show import plot
 from sojourn.show.parts import COLOURS
-from sojourn.show.style import BLACK
+from sojourn.show.style import BLACK, DEFAULT_FORMATS
 from sojourn.show.table import Table
 
 REASONS = {
@@ -92,32 +92,36 @@ def _summary(pieces: pl.DataFrame, show: Callable[[float], str]) -> list[str]:
     return ["…", f"{pieces.height:,} more", show(duration_s), parts]
 
 
-def write(chains: Sequence[Chain], out: Path) -> list[str]:
+def write(
+    chains: Sequence[Chain], out: Path, formats: Sequence[str] = DEFAULT_FORMATS
+) -> list[str]:
     """Write all intervals of chains and their picture to a directory; return the files' names."""
     tables = [chain.pieces.select(pl.lit(chain.title).alias("chain"), pl.all()) for chain in chains]
     files.write_text(out / "chain.csv", pl.concat(tables).write_csv())
-    draw(chains, out / "chain")
-    return ["chain.csv", "chain.svg", "chain.png"]
+    pictures = draw(chains, out / "chain", formats)
+    return ["chain.csv", *(file.name for file in pictures)]
 
 
-def draw(chains: Sequence[Chain], stem: Path) -> None:
+def draw(
+    chains: Sequence[Chain], stem: Path, formats: Sequence[str] = DEFAULT_FORMATS
+) -> list[Path]:
     """Draw chains as waterfall charts, one panel each: the intervals over time, in their parts.
 
-    A dashed line is the ideal FCT; crosses mark transmissions of lost packets.
+    A dashed line is the ideal FCT; crosses mark transmissions of lost packets. Returns the
+    files.
     """
     longest_s = max(chain.fct_s for chain in chains)
     unit = plot.unit_of_time(longest_s)
-    size = (2.5 + 5.5 * len(chains), 4.8)
-    with plot.canvas(1, len(chains), size, salt="waterfall") as (picture, axes):
-        panels = np.atleast_1d(axes)
+    with plot.panels(len(chains), (5.5, 4.8), 2.5, "waterfall") as (picture, panels):
         for panel, chain in zip(panels, chains, strict=True):
             _waterfall(panel, chain, PER_UNIT[unit])
             panel.set_xlim(0, 1.02 * longest_s * PER_UNIT[unit])
             panel.set_title(textwrap.fill(chain.title, TITLE_CHARACTERS), fontsize=10)
             panel.set_xlabel(plot.with_unit("time since the flow's start", unit))
-        panels[0].set_ylabel("intervals of the causal chain")
+        for panel in panels[:: plot.MOST_IN_A_ROW]:
+            panel.set_ylabel("intervals of the causal chain")
         plot.side_legend(picture, panels, (*LABELS.values(), LOST, IDEAL))
-        plot.save(picture, stem)
+        return plot.save(picture, stem, formats)
 
 
 def _waterfall(panel: Any, chain: Chain, scale: float) -> None:

@@ -27,6 +27,13 @@ COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 """The most distinguishable colours, for schemes that are not in `LOOKS`."""
 
 
+FORMATS = ("svg", "png", "pdf")
+"""Formats of pictures."""
+
+DEFAULT_FORMATS = FORMATS[:2]
+"""Formats of pictures unless others are chosen."""
+
+
 class Look(NamedTuple):
     """Colour, marker and line style of a scheme."""
 

@@ -38,12 +38,14 @@ Python. Queue and throughput over time, and a distribution::
 
 from sojourn.base.units import PER_UNIT as UNITS
 from sojourn.show.plot.frame import (
+    MOST_IN_A_ROW,
     PUBLISHED,
     SHEET,
     canvas,
     fitted,
     legend,
     one_legend,
+    panels,
     same_scale,
     save,
     side_legend,
@@ -55,6 +57,7 @@ from sojourn.show.plot.marks import bars, levels, points, tradeoff
 from sojourn.show.plot.networks import NAME_PLACES, topology
 
 __all__ = [
+    "MOST_IN_A_ROW",
     "NAME_PLACES",
     "PUBLISHED",
     "SHEET",
@@ -69,6 +72,7 @@ __all__ = [
     "legend",
     "levels",
     "one_legend",
+    "panels",
     "points",
     "same_scale",
     "save",

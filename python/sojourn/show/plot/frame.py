@@ -21,7 +21,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sojourn.base import files
-from sojourn.show.style import STYLE
+from sojourn.show.style import DEFAULT_FORMATS, STYLE
 
 PUBLISHED = "published (hollow)"
 """Legend entry of published points."""
@@ -34,6 +34,10 @@ LOWER_BOUND = "lower bound (unfinished flows)"
 
 SHEET = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
 """Background of a name that is drawn among lines."""
+
+
+MOST_IN_A_ROW = 3
+"""Largest number of panels side by side; more are not legible in a page."""
 
 
 @contextlib.contextmanager
@@ -51,12 +55,27 @@ def canvas(
         yield figure, figure.subplots(rows, columns)
 
 
-FORMATS = ("svg", "png", "pdf")
-"""Formats of pictures."""
+@contextlib.contextmanager
+def panels(
+    count: int, extent: tuple[float, float], legend_width: float, salt: str
+) -> Iterator[tuple[Canvas, list[Axes]]]:
+    """Create a picture of panels, at most `MOST_IN_A_ROW` in a row: the figure, and their axes.
+
+    `extent` is the width and height of a panel in inches, and `legend_width` that of the legend on
+    the right.
+    """
+    columns = min(count, MOST_IN_A_ROW)
+    rows = math.ceil(count / columns)
+    size = (legend_width + columns * extent[0], rows * extent[1])
+    with canvas(rows, columns, size, salt) as (figure, axes):
+        every = list(np.ravel(axes))
+        for axis in every[count:]:
+            axis.remove()
+        yield figure, every[:count]
 
 
-def save(figure: Canvas, stem: Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """Write the picture as `stem.svg` and `stem.png`, or in other `FORMATS`; return the files."""
+def save(figure: Canvas, stem: Path, formats: Sequence[str] = DEFAULT_FORMATS) -> list[Path]:
+    """Write the picture as `stem.svg` and `stem.png`, or in other formats; return the files."""
     written = []
     for suffix in formats:
         file = stem.with_name(f"{stem.name}.{suffix}")
