@@ -413,7 +413,10 @@ def test_of_several_samples_links_and_flows_are_of_the_first(
     Path("samples.toml").write_text(SAMPLES, encoding="utf-8")
     command = ["plot", "samples.toml", "--format", "svg", "--out", "out"]
     assert cli.invoke([*command, "--what", "queue,throughput,topology"]) == 0
-    assert written(capsys.readouterr().out) == ["queue.svg", "throughput.svg", "topology.svg"]
+    printed = capsys.readouterr().out
+    assert written(printed) == ["queue.svg", "throughput.svg", "topology.svg"]
+    assert "fidelity: sample: 2 x 64 of 192 hosts" in printed
+    assert "of the first sample only: sampled queues and rates" in printed
     flows = [name for name in texts(Path("out/throughput.svg")) if name.startswith("flow ")]
     assert len(flows) == 4
     nodes = [name for name in texts(Path("out/topology.svg")) if name.startswith(("leaf", "spine"))]

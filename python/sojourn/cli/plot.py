@@ -78,6 +78,7 @@ def plot(
     """
     from sojourn.cli.shared import run_options
     from sojourn.show import console
+    from sojourn.show.fidelity import fidelity_lines
     from sojourn.show.plot import run_pictures
 
     pictures = None if what is None else split_names("--what", what, run_pictures.PICTURES)
@@ -108,7 +109,7 @@ def plot(
             for name in wanted
             for file in run_pictures.draw(name, runs, chosen, out / name, suffixes)
         ]
-    console.show_lines(lines)
+    console.show_lines([*fidelity_lines([run.result for run in runs]), *lines])
     print(f"written to {out}: {', '.join(written)}")
 
 
