@@ -2,7 +2,7 @@
 //! `invariants.rs` check that all give the same results; these tests check the choice of the engine
 //! and the end of a run on threads.
 
-use crate::common::{as_in_papers, run, run_with_all_engines, try_run_in_partitions, with};
+use crate::common::{as_in_papers, graph, run, run_with_all_engines, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::run::Prepared;
@@ -87,4 +87,44 @@ fn a_network_that_outgrows_the_cache_has_the_same_results_with_all_engines() {
         "time_limit": "1 s",
     }));
     assert_eq!(summary["counts"]["finished"], 686);
+}
+
+/// Eighty hosts at three switches; from the second to the third, the way over a fourth is longer. Partitions
+/// divide between the switches.
+fn three_switches() -> Value {
+    let hosts = (0..80_usize).map(|host| {
+        let switch = ["s0", "s1", "s2"][(host / 20).saturating_sub(1)];
+        format!("h{host},{switch},100 Gbps,1 us,,\n")
+    });
+    let between = [("s0", "s1", 1), ("s1", "s2", 1), ("s1", "s3", 3), ("s3", "s2", 3)]
+        .map(|(from, to, delay)| format!("{from},{to},100 Gbps,{delay} us,,\n"));
+    graph(&hosts.chain(between).collect::<String>())
+}
+
+#[test]
+fn a_flow_with_a_new_route_is_the_same_in_every_partition() {
+    // The flow has packets on both routes. Its ideal FCT is that of the shorter one.
+    let flow = |source: u32, target: u32, size: &str| json!({ "source": source, "target": target, "size": size });
+    let summary = run_with_all_engines(&json!({
+        "topology": three_switches(),
+        "transport": "dctcp",
+        "failures": [{ "link": "s1->s2", "fails": "1 ms" }],
+        "convergence": "10 us",
+        "time_limit": "3 ms",
+        "workload": { "kind": "flows", "flows": [flow(40, 60, "100 MB"), flow(0, 1, "1 MB")] },
+    }));
+    assert_eq!(summary["counts"]["unfinished"], 1);
+}
+
+#[test]
+fn a_run_ends_at_its_limit_if_flows_of_any_partition_have_not_started() {
+    let late = json!({ "source": 40, "target": 60, "size": "1 KB", "start": "2 ms" });
+    let early = json!({ "source": 0, "target": 1, "size": "1 MB" });
+    let summary = run_with_all_engines(&json!({
+        "topology": three_switches(),
+        "transport": "dctcp",
+        "time_limit": "1 ms",
+        "workload": { "kind": "flows", "flows": [early, late] },
+    }));
+    assert_eq!(summary["simulated_s"], 1e-3);
 }

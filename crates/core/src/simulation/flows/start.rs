@@ -87,9 +87,12 @@ impl PendingFlows {
         of_others.chain(own.into_iter().flatten()).collect()
     }
 
-    /// Takes over what another partition measures.
-    pub(in crate::simulation) fn absorb(&mut self, other: &Self) {
+    /// Takes over, at the end of the run, what another partition measures, and flows that have not started in
+    /// it: one of the workload stands for all.
+    pub(in crate::simulation) fn absorb(&mut self, other: &mut Self) {
         self.measured_by_others.extend(other.measured_until());
+        self.next = self.next.take().or(other.next.take());
+        self.announced.extend(other.announced.drain());
     }
 
     /// Takes the workload's next flow. At the end of the workload, frees its memory.

@@ -202,11 +202,17 @@ impl Simulation<'_> {
         let Self { graph, network, partition, .. } = self;
         let is_other = |node| partition.owner(node) == other_number;
         network.absorb(&mut other.network, graph, is_other);
-        self.pending_flows.absorb(&other.pending_flows);
+        self.pending_flows.absorb(&mut other.pending_flows);
         self.common.absorb(&other.common);
         self.measured.absorb(&other.measured, |link| is_other(graph.links[link].from));
         for (number, slot) in other.network.flows() {
             let own_slot = network.slot_or_join(number);
+            // The partition of the sender is the first that a change of the route reaches.
+            if other.flows.senders[slot as usize].is_some()
+                && let Some(routes) = other.former_routes.remove(&number)
+            {
+                self.former_routes.insert(number, routes);
+            }
             self.flows.merge(own_slot as usize, &mut other.flows, slot as usize);
         }
         self.local_flows += other.local_flows;
