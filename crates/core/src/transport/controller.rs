@@ -294,14 +294,14 @@ impl Allowance {
     }
 }
 
-/// Credit, as received by the sender of a flow.
+/// Credit of a receiving host for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     /// Number of the credit, with the meaning that the transport gives it: the count of credits, or the
     /// end of the granted segments.
     pub number: u32,
     /// First segment that the receiver lacks and has not granted to others: it is lost if it was sent.
-    /// `u32::MAX` without one.
+    /// `u32::MAX` without one; for controllers, also if the segment was not sent, or was known to be lost.
     pub segment: u32,
     /// Priority class of the data.
     pub class: u8,

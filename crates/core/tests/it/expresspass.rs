@@ -167,6 +167,30 @@ fn a_sender_that_has_stopped_credits_requests_its_lost_data_after_an_rto() {
 }
 
 #[test]
+fn a_sender_keeps_no_more_credits_after_a_timeout_than_it_has_packets() {
+    // The last of 6850 packets is lost. Before, after a failure of 13 ms, credits name all missing packets, also
+    // those that were never sent and are not sent twice.
+    let losses = json!({ "name": "losses.csv", "text": "flow,segment,time\n0,6850,1\n" });
+    let results = run(&json!({
+        "topology": { "kind": "link", "rate": "10 Gbps", "delay": "20 us", "losses": losses },
+        "failures": [{ "link": "left->right", "fails": "1 ms", "returns": "14 ms" }],
+        "convergence": "1 us",
+        "packet": { "payload": "1460 B", "header": "78 B", "ack": "84 B" },
+        "transport": { "kind": "expresspass", "resend_timeout": "10 ms" },
+        "queue": "credit_shaper",
+        "time_limit": "200 ms",
+        "workload": {
+            "kind": "flows",
+            "flows": [{ "source": 0, "target": 1, "size": "10 MB" }],
+        },
+    }));
+    assert_eq!(results.summary["counts"]["finished"], 1);
+    let packets = results.summary["counts"]["packets"].as_u64().unwrap();
+    // 14,000 without a failure, 10,000 credits during it; while the last packet is missing, credits stop.
+    assert!(packets < 25_000, "{packets}");
+}
+
+#[test]
 fn credits_end_with_a_flow_that_stops() {
     let flows = json!([
         { "source": 0, "target": 1, "stop": "20 ms" },

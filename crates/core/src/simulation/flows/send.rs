@@ -28,8 +28,9 @@ impl SenderEnd {
     fn on_credit(&mut self, now: Time, packet: &Packet) {
         if let Header::Credit { number, class, .. } = packet.header() {
             let missed_request = packet.flags.has(Flags::AFTER_TIMEOUT);
-            self.sender.on_credit(now, packet.sequence, missed_request);
-            let credit = Credit { number, segment: packet.sequence, class };
+            let is_lost = self.sender.on_credit(now, packet.sequence, missed_request);
+            let segment = if is_lost { packet.sequence } else { u32::MAX };
+            let credit = Credit { number, segment, class };
             if self.controller.on_credit(now, &credit) {
                 self.sender.owe_request();
             }

@@ -64,11 +64,11 @@ impl Sender {
         NextPacket::Request
     }
 
-    /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
-    /// `missed_request` is true if the receiver missed the first request.
-    pub fn on_credit(&mut self, now: Time, segment: u32, missed_request: bool) {
+    /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent. Returns
+    /// true if it was not known to be lost. `missed_request` is true if the receiver missed the first request.
+    pub fn on_credit(&mut self, now: Time, segment: u32, missed_request: bool) -> bool {
         if self.is_finished() {
-            return;
+            return false;
         }
         // A flow that was stopped and has nothing to send awaits ACKs. Credits go on, as the receiver does
         // not know its end.
@@ -79,10 +79,12 @@ impl Sender {
             self.credit_losses += 1;
         }
         let is_gap = self.mechanism.names_gaps && segment >= self.requested_until;
-        if self.scoreboard.mark_missing(segment) && !is_gap {
+        let is_lost = self.scoreboard.mark_missing(segment);
+        if is_lost && !is_gap {
             self.scoreboard.note_timed_out(segment);
             self.credit_losses += 1;
         }
+        is_lost
     }
 
     /// Number of losses that timers have revealed. Of a sender by credit not every timeout is one: it may
