@@ -6,10 +6,10 @@
 
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::random::mix;
-use crate::base::schema::{Problem, above_one, positive, positive_fraction, positive_if_given};
+use crate::base::schema::{Bounds, Problem, positive, positive_fraction, positive_if_given};
 use crate::base::units::Duration;
 use crate::model::packet::Format;
-use crate::model::telemetry::{Digest, TelemetryStack};
+use crate::model::telemetry::{Digest, LEAST_BASE, TelemetryStack};
 use crate::transport::blocks::path_scaled::FlowRate;
 use crate::transport::blocks::telemetry::{self, Interval, Reaction, ReferenceRate, Utilisation};
 
@@ -36,8 +36,8 @@ crate::parameters! {
         /// for telemetry. Its size is part of `packet.header` and `packet.ack`, too (authors' simulator: 2 B
         /// instead of 42 B).
         pub pint: Option<Pint> = None;
-        /// If true, counters have the units of the authors' simulator: 1 ns, and 128 B and 80 B at 25 Gb/s,
-        /// in proportion to the line rate; otherwise they are exact.
+        /// If true, counters have the units of the authors' simulator: 1 ns, and 128 B and 80 B times the
+        /// line rate in whole multiples of 25 Gb/s, at least one; otherwise they are exact.
         pub quantised: bool = false;
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::go_back_n();
@@ -50,13 +50,17 @@ crate::parameters! {
     pub struct Pint {
         /// Ratio of the utilisations of consecutive codes (authors' simulator: 1.05, for codes of 8 bits, or
         /// 1.01, for 11 bits).
-        pub base: f64 = 1.05, where above_one;
+        pub base: f64 = 1.05, where base_of_codes;
         /// Share of the ACKs whose number is used; a hash of the packet chooses them (authors' simulator: 1).
         pub probability: f64 = 1.0, where positive_fraction;
         /// If true, ports average over all packets; otherwise they update the average only at data packets,
         /// so that data which an ACK follows is not counted (authors' simulator: false).
         pub counts_all: bool = true;
     }
+}
+
+fn base_of_codes() -> Bounds {
+    Bounds::at_least(LEAST_BASE).because("codes have 16 bits")
 }
 
 impl Pint {
