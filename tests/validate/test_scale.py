@@ -1,15 +1,14 @@
 """Comparison of folded networks with whole ones."""
 
 import dataclasses
-import math
 
-import numpy as np
 import polars as pl
 import pytest
 
 import sojourn
 from sojourn import ScenarioError
 from sojourn.analysis.claims import Comparison
+from sojourn.analysis.convergence import p99s_within_run, within_run
 from sojourn.runs.result_tables import flow_table
 from sojourn.scenario.encoding import trace
 from sojourn.validate import scale
@@ -107,11 +106,15 @@ def test_nine_in_ten_numbers_must_be_within_their_bounds() -> None:
     assert scale.verdict([held] * 8 + [wrong, unsure]) == "not judged"
 
 
-def test_an_interval_has_the_width_of_the_scatter_of_batches() -> None:
-    values = np.random.default_rng(1).normal(10, 1, 10_000)
-    low, high = scale.interval(values, "mean")
-    assert low < 10 < high
-    assert (high - low) / 2 == pytest.approx(2.26 / math.sqrt(10_000), rel=0.6)
+@pytest.mark.parametrize("samples", [2, 12])
+def test_intervals_are_those_that_answers_show(samples: int) -> None:
+    fidelity = {"kind": "sample", "hosts": 64, "samples": samples}
+    answer = sojourn.run(CASE.scenario | {"fidelity": fidelity})
+    flows = scale.slowdowns(CASE, answer)["all"]
+    for name, shown in (("mean", within_run(answer)), ("p99", p99s_within_run(answer))):
+        (row,) = shown.filter(metric=f"slowdown {name}").to_dicts()
+        assert scale.interval(flows, name) == (row["low"], row["high"])
+        assert row["low"] < row["value"] < row["high"]
 
 
 def test_cases_have_current_truths() -> None:

@@ -24,15 +24,18 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.analysis import metrics
 from sojourn.analysis.claims import Comparison, Verdict, Word, between, with_intervals
+from sojourn.analysis.convergence import batch_means, samples_of
 from sojourn.analysis.metrics import ALL, Floats, size_buckets
 from sojourn.base import files, paths
 from sojourn.base.errors import FileError
 from sojourn.base.messages import did_you_mean
-from sojourn.base.statistics import BATCHES, half_width, nearest_rank
+from sojourn.base.statistics import nearest_rank
 from sojourn.runs.answers import SAMPLE as SAMPLE_COLUMN
+from sojourn.runs.answers import by_sample
 from sojourn.runs.result_tables import flow_table
-from sojourn.runs.results import Result
+from sojourn.runs.results import Result, bounded
 from sojourn.runs.runner import run_many
+from sojourn.scale.errors import p99_interval
 from sojourn.scenario.encoding import Prepared, as_json, trace
 from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
 from sojourn.scenario.reading import Scenario
@@ -226,12 +229,12 @@ def _largest_load(sources: Any, targets: Any, sizes: Any, seconds: float) -> flo
 
 
 def slowdowns(case: Case, result: Result) -> dict[str, pl.DataFrame]:
-    """Return the flows of each group in order of start, with slowdowns in the column `value`.
+    """Return the flows of each group in order of start, with the columns of `bounded`: slowdowns.
 
     Unfinished flows count with their waiting times. Groups are sizes and, of the whole network, the
     flows into the fifth of the racks that receives most, and into the fifth that receives least.
     """
-    flows = metrics.with_bounds(metrics.timed(result), result, "slowdown")
+    flows = metrics.timed(result).with_columns(**bounded("slowdown", result.summary))
     flows = flows.sort("start_s", maintain_order=True)
     groups = {bucket.name: flows.filter(*metrics.within(bucket)) for bucket in SIZES}
     if case.rung == FLOWS:
@@ -257,12 +260,18 @@ def statistic(values: Floats, name: str) -> float:
     return float(values.mean()) if name == "mean" else nearest_rank(values, 0.99)
 
 
-def interval(values: Floats, name: str) -> tuple[float, float]:
-    """Return the 95 % interval that answers show: from ten batches in order of start."""
-    centre = statistic(values, name)
-    parts = [statistic(batch, name) for batch in np.array_split(values, BATCHES)]
-    reach = half_width(parts, centre)
-    return centre - reach, centre + reach
+def interval(flows: pl.DataFrame, name: str) -> tuple[float, float]:
+    """Return the 95 % interval that answers show, before a self-check widens it; NaN if unknown."""
+    flows = by_sample(flows)
+    if name == "mean":
+        return batch_means(flows["value"].to_numpy(), samples=samples_of(flows))[1:]
+    samples = [flows]
+    if SAMPLE_COLUMN in flows.columns:
+        samples = flows.partition_by(SAMPLE_COLUMN, maintain_order=True)
+    values, are_finished = (
+        [sample[column].to_numpy() for sample in samples] for column in ("value", "is_finished")
+    )
+    return p99_interval(values, are_finished)[1:]
 
 
 @dataclass(frozen=True)
@@ -279,7 +288,7 @@ class Row:
     """Number of the answer, or mean of the numbers of several answers."""
     low: float
     high: float
-    """Interval that an answer shows: means of its ends over several answers."""
+    """Interval of an answer: means of its ends over several answers."""
     covered: float
     """Share of the answers whose intervals contain the truth."""
     ratio: Comparison | None
@@ -326,6 +335,9 @@ def compare(case: Case, truth: pl.DataFrame, answers: Sequence[Result]) -> Itera
         of_answers = [group[size] for group in groups]
         values = [flows["value"].to_numpy() for flows in of_answers]
         parts = sections(of_answers)
+        if len(parts) < of_seeds.height:
+            # A sample has no such flow.
+            continue
         least = int(of_seeds["flows"].to_numpy().min())
         # The bounds of `flows` are for all flows and for racks, those of `sample` for sizes.
         is_judged = least >= LEAST_FLOWS and (case.rung == SAMPLE or size in (ALL.name, *RACKS))
@@ -333,7 +345,7 @@ def compare(case: Case, truth: pl.DataFrame, answers: Sequence[Result]) -> Itera
             of_whole = of_seeds[name].to_numpy()
             whole = float(of_whole.mean())
             predicted = float(np.mean([statistic(each, name) for each in values]))
-            intervals = np.array([interval(each, name) for each in values])
+            intervals = np.array([interval(each, name) for each in of_answers])
             bound = RACKS.get(size, {}).get(name, bounds[name])
             ratios = [
                 predicted / whole,
