@@ -170,6 +170,13 @@ def test_without_a_flow_that_finished_under_both_schemes_there_is_no_ratio() -> 
     assert warning.endswith("no flow finished under both; worst of 2")
 
 
+def test_flows_that_no_scheme_finishes_have_no_ratio_and_are_stated() -> None:
+    table = pairs.ratios(runs_of(one=[[None, None]], other=[[None, None]]))
+    (sentence,) = paired_tables.sentences(table, "scheme")
+    assert sentence == "other's flows up to 100 KB have no ratio: none finished under both schemes"
+    assert mean_row(table)["unfinished_both"] == 2
+
+
 def test_every_transport_has_the_same_flows() -> None:
     base = sojourn.override(SCENARIO, {"workload.flows": 30, "time_limit": "20 ms"})
     transports = ["dctcp", "timely", "tcp", "pcp", "pfabric", "xcp"]

@@ -307,12 +307,12 @@ def _rows(
     labels: dict[str, Any], reference: Any, bucket: Bucket, pairs: Sequence[_Pair]
 ) -> list[dict[str, Any]]:
     """Return a row for each metric; no rows without flows."""
-    if not any(pair.count or pair.unfinished or pair.unfinished_against for pair in pairs):
-        return []
-    counts = {
+    unfinished = {
         name: sum(getattr(pair, name) for pair in pairs)
-        for name in ("unfinished", "unfinished_against", "unfinished_both", "one_sided")
+        for name in ("unfinished", "unfinished_against", "unfinished_both")
     }
+    if not any(pair.count for pair in pairs) and not any(unfinished.values()):
+        return []
     rows = []
     # Seeds without flows in the bucket have no ratio.
     with_flows = [pair for pair in pairs if pair.count]
@@ -334,7 +334,8 @@ def _rows(
                 "seeds": len(with_flows),
                 "same_flows": all(pair.same for pair in pairs),
                 "pairs": sum(pair.count for pair in pairs),
-                **counts,
+                **unfinished,
+                "one_sided": sum(pair.one_sided for pair in pairs),
                 "with_unfinished": math.exp(np.mean(counted)) if counted else math.nan,
             }
         )
