@@ -1,5 +1,6 @@
-//! Turns of the flows of a sending host under receiver-driven transports: its port gets one packet at a time,
-//! of the flow with the least unsent bytes that has credit when the port is free (SRPT), or in round robin.
+//! Turns of the flows of a sending host under receiver-driven transports and UET: its port gets one packet at
+//! a time, of the flow with the least unsent bytes that has credit when the port is free (SRPT), or in round
+//! robin.
 
 use super::Simulation;
 use crate::base::units::{Bytes, Duration, Time};
@@ -8,7 +9,7 @@ use crate::model::packet::FlowNumber;
 use crate::schedule::{Event, Scheduler};
 use crate::transport::{Allowance, TurnOrder};
 
-/// Turns by host. Empty without receiver-driven transports.
+/// Turns by host. Empty without transports whose flows take turns.
 #[derive(Default)]
 pub(super) struct HostTurns(Vec<HostTurn>);
 

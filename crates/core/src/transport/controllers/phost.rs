@@ -253,7 +253,8 @@ struct TokenScheduler {
     flows: Vec<Inbound>,
     /// Earliest time of the next token.
     next_token: Time,
-    /// Tokens that are not issued, because packets with free tokens are on their way.
+    /// Tokens that are not issued, because packets with free tokens arrive instead: those of the flow that was
+    /// announced last (authors' simulator).
     withheld: u32,
     timer: Time,
 }

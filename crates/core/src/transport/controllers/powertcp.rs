@@ -34,8 +34,8 @@ crate::parameters! {
         /// tau, the base RTT; none for that of the flow's path ([powertcp22], authors' simulator: the longest
         /// of the network).
         pub base_rtt: Option<Duration> = None, where positive_if_given;
-        /// If true, counters have the units of HPCC's simulator: 1 ns, and 128 B and 80 B at 25 Gb/s, in
-        /// proportion to the line rate; otherwise they are exact.
+        /// If true, counters have the units of HPCC's simulator: 1 ns, and 128 B and 80 B times the line rate
+        /// in whole multiples of 25 Gb/s, at least one; otherwise they are exact.
         pub quantised: bool = false;
         /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::go_back_n();

@@ -169,7 +169,7 @@ impl Nscc {
         self.achieved += bytes;
         self.received += bytes;
         self.ignored += bytes;
-        if self.quick_adapt(now, false, marked, delay, in_flight) {
+        if self.quick_adapt(now, marked, delay, in_flight) {
             return;
         }
         let target = self.scale.target_delay.0;
@@ -207,7 +207,7 @@ impl Nscc {
         self.ignored += bytes;
         self.average(self.scale.base_rtt.0, true);
         self.has_trimmed = true;
-        if !self.quick_adapt(now, true, true, 0, in_flight) && !is_blameless {
+        if !self.quick_adapt(now, true, 0, in_flight) && !is_blameless {
             self.window = self.window.saturating_sub(bytes);
             self.clamp();
         }
@@ -267,21 +267,14 @@ impl Nscc {
 
     /// Sets the window to what arrived in the last period, if that was little. Returns true if it did, or if
     /// the mark is of a packet sent before.
-    fn quick_adapt(
-        &mut self,
-        now: Time,
-        is_loss: bool,
-        marked: bool,
-        delay: u64,
-        in_flight: u64,
-    ) -> bool {
+    fn quick_adapt(&mut self, now: Time, marked: bool, delay: u64, in_flight: u64) -> bool {
         let mut is_handled = false;
         if self.ignored < self.to_ignore && marked {
             is_handled = true;
         } else if now > self.period_end {
             let is_long = delay > QUICK_ADAPT_DELAY * self.scale.target_delay.0;
             if self.period_end != Time::ZERO
-                && (self.has_trimmed || is_loss || is_long)
+                && (self.has_trimmed || is_long)
                 && self.achieved < self.max_window / QUICK_ADAPT_SHARE
             {
                 self.window = self.achieved.max(self.scale.packet.0);
