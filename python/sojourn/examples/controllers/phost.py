@@ -36,7 +36,8 @@ class Inbound:
         """Return the time from which the flow may get a token."""
         resend_ps = 0 if self.issued < self.goal else self.resend_ps
         window_ps = 0 if self.issued - self.spent < window else self.window_ps
-        return max(resend_ps, window_ps, self.next_ps)
+        # Clocks of hosts differ: a sender that is a little slower would miss every other token.
+        return max(resend_ps, window_ps, self.next_ps - self.packet_time_ps // 2)
 
 
 class Tokens(sojourn.CreditScheduler):
@@ -109,7 +110,7 @@ class Tokens(sojourn.CreditScheduler):
         wait_ps = inbound.packet_time_ps * 2**inbound.timeouts
         inbound.window_ps = now_ps + round(self.parameters.window_timeout * wait_ps)
         inbound.resend_ps = now_ps + round(self.parameters.resend_timeout * wait_ps)
-        inbound.next_ps = now_ps + inbound.packet_time_ps
+        inbound.next_ps = max(inbound.next_ps, now_ps) + inbound.packet_time_ps
         self.next_ps = now_ps + self.packet_time_ps
 
     def next_time_ps(self) -> int | None:
