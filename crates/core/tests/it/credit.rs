@@ -2,7 +2,7 @@
 //! are lost.
 
 use crate::accounts::breakdowns;
-use crate::common::{count, flows, link, run, run_with_all_engines, with};
+use crate::common::{count, flows, graph, link, run, run_with_all_engines, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -65,6 +65,35 @@ fn phost_host_that_receives_two_flows_serves_the_shorter_first() {
     assert!((alone(900.0)..alone(902.0)).contains(&fcts[1]), "{fcts:?}");
     // The link is busy to the end, apart from the wait of a window timeout.
     assert!((alone(1900.0)..alone(1900.0) + 80.0 * PACKET).contains(&fcts[0]), "{fcts:?}");
+}
+
+#[test]
+fn phost_serves_the_shorter_flow_first_although_clocks_of_hosts_differ() {
+    // Each sender is up to 0.1 % slower than the receiver, so that it cannot spend a token per packet time.
+    for slower in [0.9999, 0.999] {
+        let results = run(&json!({
+            "topology": { "kind": "star", "hosts": 3, "rate": "10 Gbps" },
+            "degraded_links": [
+                { "link": "host0->switch", "share": slower }, { "link": "host1->switch", "share": slower },
+            ],
+            "transport": "phost",
+            "workload": flows(&[(0.0, 0, 2, 4_000_000), (100e-6, 1, 2, 1_000_000)]),
+        }));
+        assert!(results.flows.slowdown[1] < 1.05, "{:?}", results.flows.slowdown);
+    }
+}
+
+#[test]
+fn homa_serves_one_of_equal_messages_first_whichever_arrives_first() {
+    for (first, second) in [("1 us", "900 ns"), ("900 ns", "1 us")] {
+        let rows = format!("a,s,10 Gbps,{first},,\nb,s,10 Gbps,{second},,\ns,c,10 Gbps,1 us,,\n");
+        let results = run(&json!({
+            "topology": graph(&rows), "transport": "homa",
+            "workload": flows(&[(0.0, 0, 2, 2_000_000), (0.0, 1, 2, 2_000_000)]),
+        }));
+        let [one, other] = [0, 1].map(|flow| results.flows.slowdown[flow]);
+        assert!(one.min(other) < 1.05 && one.max(other) > 1.95, "{one} and {other}");
+    }
 }
 
 #[test]

@@ -252,7 +252,8 @@ struct GrantScheduler {
     rtt_segments: u32,
     packet_time: Duration,
     format: Format,
-    /// Incomplete messages in the order of ungranted segments, then of flows.
+    /// Incomplete messages in the order of ungranted segments. Of equal messages the one that was ahead stays
+    /// so: otherwise two would overtake each other with every grant, and share the link.
     messages: Vec<Message>,
     /// Indices of the messages that are granted now: the first of each of the first senders. A field for
     /// reuse of its memory.
@@ -316,10 +317,9 @@ impl GrantScheduler {
             message.resend_at =
                 message.resend_at.max(now + self.config.resend_wait(message.resends));
             let credit = Credit { number: message.granted, segment: u32::MAX, class };
-            let flow = message.flow;
-            let key = |message: &Message| (message.ungranted(), message.flow);
-            let first = self.messages[..index]
-                .partition_point(|other| key(other) < key(&self.messages[index]));
+            let (flow, ungranted) = (message.flow, message.ungranted());
+            let first =
+                self.messages[..index].partition_point(|other| other.ungranted() <= ungranted);
             self.messages[first..=index].rotate_right(1);
             return Some((flow, credit));
         }
@@ -368,8 +368,8 @@ impl CreditScheduler for GrantScheduler {
             resend_from: 0,
             resends: 0,
         };
-        let key = |message: &Message| (message.ungranted(), message.flow);
-        let place = self.messages.partition_point(|other| key(other) < key(&message));
+        let ungranted = message.ungranted();
+        let place = self.messages.partition_point(|other| other.ungranted() <= ungranted);
         self.messages.insert(place, message);
     }
 
