@@ -35,6 +35,21 @@ fn delivered(results: &Results) -> Vec<f64> {
 // Shares.
 
 #[test]
+fn flows_of_hpcc_are_fair_where_the_bandwidth_delay_product_is_a_few_packets() {
+    // Of seven packets, the increase of its authors, 0.05 %, is 4 B per RTT.
+    let flow = |source| json!({ "source": source, "target": 4, "size": "5 MB" });
+    let results = run(&json!({
+        "environment": "lossless_datacentre",
+        "topology": { "kind": "star", "hosts": 5, "rate": "10 Gbps" },
+        "transport": "hpcc",
+        "workload": { "kind": "flows", "flows": [flow(0), flow(1), flow(2), flow(3)] },
+    }));
+    let fcts = &results.flows.fct_s;
+    let [least, most] = [f64::min, f64::max].map(|of| fcts.iter().copied().reduce(of).unwrap());
+    assert!(least > 0.85 * most, "{fcts:?}");
+}
+
+#[test]
 fn shares_are_max_min_fair_for_any_demand() {
     // Of 5 Gb/s, 0.5 and 1 Gb/s are less than an equal share; the other flows divide the rest.
     let rates = ["500 Mbps", "1 Gbps", "3 Gbps", "10 Gbps"];

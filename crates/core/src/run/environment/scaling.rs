@@ -112,10 +112,17 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
             "max_window": "2 BDP",
             "reliability": { "fixed_rto": (base_rtt * 3).show() },
         }),
-        // 50 Mb/s at 100 Gb/s.
-        "hpcc" => json!({
-            "additive_increase": "0.05 %", "min_rate": min_rate, "base_rtt": base_rtt.show(),
-        }),
+        // 50 Mb/s at 100 Gb/s, and as there at least 80 B per RTT: with 0.05 % of a BDP of seven packets, which
+        // are 4 B, four flows to one host were not fair (Jain index 0.39).
+        "hpcc" => {
+            let bdp = slowest.carries(base_rtt).0.max(1) as f64;
+            let share = (100.0 * 80.0 / bdp).clamp(0.05, 5.0);
+            json!({
+                "additive_increase": format!("{share:.3} %"),
+                "min_rate": min_rate,
+                "base_rtt": base_rtt.show(),
+            })
+        }
         // The simulator of [powertcp22]: 150 Mb/s at 25 Gb/s. In the form of the paper, whose increase is the
         // rate of a host divided by its flows, eight flows were not fair after 20 ms with so little.
         // theta-PowerTCP takes waits of ACKs for queueing: with the base RTT, flows in both directions used a
