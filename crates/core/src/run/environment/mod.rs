@@ -338,20 +338,36 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, scale: &Scale) {
         table.retain(|field, _| !own.contains(&field.as_str()));
         sack_blocks = table.remove(SACK_BLOCKS);
     }
+    // An invalid value is an error when the parameters are read.
+    let given_rto = Some(endpoint(transport)["reliability"]["min_rto"].clone());
+    let given_rto = given_rto.filter(|min_rto| Duration::read(min_rto).is_ok());
+    let min_rto = given_rto.unwrap_or_else(|| defaults.reliability["min_rto"].clone());
     let parameters = kind(transport).map(|kind| (defaults.law)(kind, scale));
     let mut parameters = parameters.unwrap_or_default();
     scaling::keep_absolute_targets(&mut parameters, transport);
     add_defaults(transport, &parameters);
     let endpoint = endpoint(transport);
+    limit_margin(&mut reliability, &min_rto);
     add_defaults(endpoint, &json!({ "reliability": reliability }));
     if !own.contains(&RECOVERY)
         && let Ok(recovery) = Recovery::read(&endpoint["reliability"][RECOVERY])
     {
-        let mut options = linux::recovery_options(recovery, &defaults.reliability["min_rto"]);
+        let mut options = linux::recovery_options(recovery, &min_rto);
         if let Some(sack_blocks) = sack_blocks.filter(|_| recovery.has_sack()) {
             options[SACK_BLOCKS] = sack_blocks;
         }
         add_defaults(endpoint, &json!({ "reliability": options }));
+    }
+}
+
+/// Limits the margin between the RTT and the RTO to the minimum RTO: Linux's `rto_min` is both, and a smaller
+/// minimum would have no effect.
+fn limit_margin(reliability: &mut Value, min_rto: &Value) {
+    if let Some(margin) = reliability.get_mut("timer_granularity")
+        && let (Ok(least), Ok(default)) = (Duration::read(min_rto), Duration::read(margin))
+        && least < default
+    {
+        *margin = min_rto.clone();
     }
 }
 

@@ -444,6 +444,24 @@ fn the_catalogue_lists_the_values_of_each_environment() {
 }
 
 #[test]
+fn a_smaller_minimum_rto_limits_the_margin_and_the_probe_timer() {
+    let reliability = |environment: &str, min_rto: &str| {
+        let transport = json!({ "kind": "tcp", "reliability": { "min_rto": min_rto } });
+        let changes = json!({ "environment": environment, "transport": transport });
+        on_a_star(&transport, &changes)["transport"]["reliability"].clone()
+    };
+    for (environment, min_rto, expected) in [
+        ("internet", "50 ms", ["50 ms", "50 ms"]),
+        ("internet", "1 s", ["200 ms", "1 s"]),
+        ("lossy_datacentre", "100 us", ["100 us", "100 us"]),
+    ] {
+        let reliability = reliability(environment, min_rto);
+        let margin_and_probe = ["timer_granularity", "tail_probe"].map(|name| &reliability[name]);
+        assert_eq!(margin_and_probe, expected, "{environment}: {min_rto}");
+    }
+}
+
+#[test]
 fn errors_name_the_field() {
     let problem = |changes: &Value| {
         let mut scenario =
