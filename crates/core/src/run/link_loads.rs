@@ -15,10 +15,10 @@ const OVERLOAD: f64 = 1.0 + 1e-9;
 
 /// Mean rate offered to a link.
 pub(super) struct Offer {
-    link: LinkId,
-    bps: f64,
+    pub(super) link: LinkId,
+    pub(super) bps: f64,
     /// Rate of the link.
-    rate: f64,
+    pub(super) rate: f64,
 }
 
 impl Offer {

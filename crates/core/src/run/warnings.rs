@@ -12,6 +12,7 @@ use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
 use crate::record::Recorder;
+use crate::run::link_loads::Offer;
 use crate::run::scenario::{DEFAULT_CONVERGENCE, Scenario};
 use crate::simulation::Simulation;
 use crate::traffic::demand::{Demand, DemandPairs};
@@ -52,6 +53,7 @@ impl Scenario {
             .into_iter()
             .chain(self.transport_warnings(extent))
             .chain(self.min_rate_warnings(graph))
+            .chain(self.crowding_warning(graph))
             .chain(self.telemetry_warning(extent))
             .chain(self.rate_warning(graph, queues))
             .chain(peak_warning(graph))
@@ -213,6 +215,52 @@ impl Scenario {
                 )
             })
         })
+    }
+
+    /// Warns of flows that send at once, and whose minimum rates together exceed the rate of a link.
+    fn crowding_warning(&self, graph: &Graph) -> Option<String> {
+        let lowest = |(field, transport): (String, &controllers::Config)| {
+            transport.min_rate().map(|(name, rate)| (format!("{field}.{name}"), rate))
+        };
+        let (field, min_rate) = self.all_transports().find_map(lowest)?;
+        let roles = HostRoles::from_graph(graph).ok()?;
+        let senders = roles.sources.len() as HostId;
+        let hosts = |to_host: bool| {
+            let links = graph.links.iter().filter(move |link| {
+                if to_host { graph.is_to_host(link) } else { graph.is_from_host(link) }
+            });
+            links.map(|link| link.rate.bps()).reduce(f64::min)
+        };
+        let (min_rate, slowest) = (min_rate.bps(hosts(false)?), hosts(true)?);
+        let parts = match &self.workload {
+            generators::Config::mixed(mixed) => &mixed.parts[..],
+            other => std::slice::from_ref(other),
+        };
+        let crowd = parts.iter().find_map(|part| {
+            if let generators::Config::incast(incast) = part {
+                let offered = f64::from(incast.fan_in) * min_rate;
+                let receiver = "a receiver".to_owned();
+                return (offered > slowest).then(|| (incast.fan_in, offered, receiver, slowest));
+            }
+            let flows = part.as_long_lived()?.flows.unwrap_or(senders);
+            let pair = |flow| (flow % senders, roles.opposite(flow % senders));
+            let demand = Demand {
+                field: String::new(),
+                bps: f64::from(flows) * min_rate,
+                pairs: DemandPairs::Listed((0..flows).map(pair).collect()),
+                start: Time::ZERO,
+                end: Time::NEVER,
+                may_exceed: true,
+            };
+            let Offer { link, bps, rate } = self.overload(&[demand], graph)?;
+            Some((flows, bps, graph.link_name(link), rate))
+        });
+        let (flows, offered, link, rate) = crowd?;
+        Some(format!(
+            "{field}: {flows} flows at their minimum rate offer {:.2} times the rate of {link}: its queue \
+             grows, or pauses do not end, whatever the transport decides; give a lower minimum rate",
+            offered / rate
+        ))
     }
 
     /// Warns of telemetry in packets that have the environment's headers, which do not contain any.

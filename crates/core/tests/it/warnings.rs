@@ -563,6 +563,24 @@ fn lowest_rates_at_the_line_rate() {
 }
 
 #[test]
+fn minimum_rates_of_many_flows_above_the_rate_of_a_link() {
+    let long_lived = json!({ "kind": "long_lived" });
+    let incast = json!({ "kind": "incast", "fan_in": 128, "size": "1 MB", "interval": "1 ms" });
+    let dumbbell = json!({ "kind": "dumbbell", "senders": 64, "bottleneck_rate": "2500 Mbps" });
+    let star = json!({ "kind": "star", "hosts": 129 });
+    for (topology, workload, words) in [
+        (dumbbell, long_lived, "64 flows at their minimum rate offer 2.56 times"),
+        (star, incast, "128 flows at their minimum rate offer 1.28 times"),
+    ] {
+        let scenario = json!({
+            "environment": "lossless_datacentre", "transport": { "kind": "dcqcn" },
+            "topology": topology, "workload": workload, "time_limit": "10 us",
+        });
+        assert_warns(&scenario, words, json!({ "transport": { "min_rate": "10 Mbps" } }));
+    }
+}
+
+#[test]
 fn failures_on_paths_of_which_others_exist() {
     let scenario = |topology: Value, link: &str| {
         json!({
