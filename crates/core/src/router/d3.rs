@@ -70,8 +70,10 @@ impl RouterKind for Config {
 #[derive(Clone, Copy, Debug)]
 struct FlowAllocation {
     desired: f64,
-    /// Rate that this router offered.
+    /// Rate that this router offered, and the rate in its answers to the last request and to that before.
     offered: f64,
+    granted: f64,
+    granted_before: f64,
     /// Smallest rate that a router of the path allotted, as far as known.
     allotted: f64,
     requested_at: Time,
@@ -143,8 +145,9 @@ impl D3 {
     /// Returns the rate of a flow that desires `desired` and was allotted `upstream` by previous
     /// routers.
     fn allocate(&mut self, flow: u64, desired: f64, upstream: f64, now: Time) -> f64 {
-        let mut limit = None;
+        let (mut limit, mut granted_before) = (None, f64::INFINITY);
         if let Some(old) = self.remove_flow(flow) {
+            granted_before = old.granted;
             let gap = now.since(old.requested_at).seconds().min(MAX_GAP_RTTS * self.rtt);
             self.rtt += RTT_WEIGHT * (gap - self.rtt);
             limit = old.is_limited().then_some(old.allotted);
@@ -161,7 +164,14 @@ impl D3 {
         let granted = offered.min(upstream);
         // The answer may arrive after the next request.
         let allotted = limit.map_or(granted, |limit| limit.min(granted));
-        let entry = FlowAllocation { desired, offered, allotted, requested_at: now };
+        let entry = FlowAllocation {
+            desired,
+            offered,
+            granted,
+            granted_before,
+            allotted,
+            requested_at: now,
+        };
         self.sums.add(&entry);
         self.flows.insert(flow, entry);
         granted
@@ -204,8 +214,10 @@ impl Router for D3 {
 
     fn on_ack_return(&mut self, packet: &mut Packet, flow_info: &FlowInfo, _now: Time) {
         let allotted = f64::from(packet.header().feedback());
+        // The answer to the request before the last may pass after the last one, and does not limit that.
         if allotted > 0.0
             && let Some(entry) = self.flows.get_mut(&flow_info.flow)
+            && (allotted < entry.granted_before || allotted >= entry.granted)
         {
             self.sums.remove(entry);
             entry.allotted = allotted.min(entry.offered);
@@ -307,6 +319,11 @@ mod tests {
         }
     }
 
+    /// Answer with this rate in bytes per second.
+    fn answer(feedback: f32) -> Packet {
+        packet(Kind::Ack, Header::Ack { block: (0, 0), feedback })
+    }
+
     fn packet(kind: Kind, header: Header) -> Packet {
         let format: Format = defaults();
         format.control(kind, 0, Time::ZERO).with_header(header)
@@ -368,7 +385,6 @@ mod tests {
     #[test]
     fn unused_shares_go_to_other_flows() {
         let mut router = router();
-        let answer = |feedback| packet(Kind::Ack, Header::Ack { block: (0, 0), feedback });
         for round in 0..4 {
             request(&mut router, FLOW.flow, 100.0, round);
             for (flow, desired) in [(1, 200.0), (2, 0.0)] {
@@ -389,6 +405,20 @@ mod tests {
         assert_near(request(&mut router, 1, 200.0, 5), 1000.0 - offered - 325.0);
         assert_near(request(&mut router, 2, 0.0, 5), 700.0 / 3.0);
         assert_near(request(&mut router, 1, 200.0, 6), 200.0 + 700.0 / 3.0);
+    }
+
+    #[test]
+    fn the_answer_to_an_earlier_request_does_not_limit_the_last_one() {
+        let mut router = router();
+        assert_near(request(&mut router, 1, 900.0, 0), 1000.0);
+        assert_near(request(&mut router, FLOW.flow, 800.0, 0), 100.0);
+        router.remove_flow(1);
+        let offered = request(&mut router, FLOW.flow, 800.0, 1);
+        assert_near(offered, 1000.0);
+        for (answered, allotted) in [(100.0, offered), (50.0, 50.0), (offered, offered)] {
+            router.on_ack_return(&mut answer(answered as f32 * 1e3), &FLOW, at(400));
+            assert_near(router.flows[&FLOW.flow].allotted / 1e3, allotted);
+        }
     }
 
     #[test]
