@@ -92,8 +92,8 @@ pub struct Digest {
 /// Codes of a full link: utilisation is counted in parts of it, and at least one.
 const PARTS: f64 = 512.0;
 
-/// Least ratio of the utilisations of consecutive codes: with it, codes of 16 bits reach 25,000 times the rate
-/// of the link.
+/// Least ratio of the utilisations of consecutive codes: with it, codes of 16 bits reach 25,000 times the
+/// rate of the link.
 pub const LEAST_BASE: f64 = 1.00025;
 
 impl Digest {

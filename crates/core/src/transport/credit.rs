@@ -1,8 +1,8 @@
 //! Credit schedulers: what a receiving host decides for all flows that end there.
 //!
-//! A receiver-driven transport (ExpressPass, Homa, NDP, pHost, UET with RCCC) has one scheduler per receiving
-//! host. It learns of flows by their first packets, and issues credits: control packets that permit senders to
-//! send, and that may be lost.
+//! A receiver-driven transport (ExpressPass, Homa, NDP, pHost, UET with RCCC) has one scheduler per
+//! receiving host. It learns of flows by their first packets, and issues credits: control packets that permit
+//! senders to send, and that may be lost.
 
 use super::Credit;
 use crate::base::random::Random;

@@ -168,8 +168,8 @@ fn a_sender_that_has_stopped_credits_requests_its_lost_data_after_an_rto() {
 
 #[test]
 fn a_sender_keeps_no_more_credits_after_a_timeout_than_it_has_packets() {
-    // The last of 6850 packets is lost. Before, after a failure of 13 ms, credits name all missing packets, also
-    // those that were never sent and are not sent twice.
+    // The last of 6850 packets is lost. Before, after a failure of 13 ms, credits name all missing packets,
+    // also those that were never sent and are not sent twice.
     let losses = json!({ "name": "losses.csv", "text": "flow,segment,time\n0,6850,1\n" });
     let results = run(&json!({
         "topology": { "kind": "link", "rate": "10 Gbps", "delay": "20 us", "losses": losses },

@@ -5,8 +5,8 @@
 //! to the flows that want some in turn. While no flow wants credit it grants some to those that had it, as
 //! slow pulls. A flow starts with speculative credit, which ends at the first answer.
 //!
-//! Deviations: a flow that has ended gets no credit, and slow pulls end when a largest window is granted beyond
-//! what a flow wants (htsim compares quanta with bytes).
+//! Deviations: a flow that has ended gets no credit, and slow pulls end when a largest window is granted
+//! beyond what a flow wants (htsim compares quanta with bytes).
 
 use std::collections::VecDeque;
 

@@ -64,8 +64,9 @@ impl Sender {
         NextPacket::Request
     }
 
-    /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent. Returns
-    /// true if it was not known to be lost. `missed_request` is true if the receiver missed the first request.
+    /// Handles a credit: the receiver is active, and the segment that it lacks is lost if it was sent.
+    /// Returns true if it was not known to be lost. `missed_request` is true if the receiver missed the first
+    /// request.
     pub fn on_credit(&mut self, now: Time, segment: u32, missed_request: bool) -> bool {
         if self.is_finished() {
             return false;
