@@ -16,14 +16,14 @@ const OVERLOAD: f64 = 1.0 + 1e-9;
 /// Mean rate offered to a link.
 pub(super) struct Offer {
     pub(super) link: LinkId,
-    pub(super) bps: f64,
+    bps: f64,
     /// Rate of the link.
-    pub(super) rate: f64,
+    rate: f64,
 }
 
 impl Offer {
     /// Rate offered, as a share of the rate of the link.
-    fn share(&self) -> f64 {
+    pub(super) fn share(&self) -> f64 {
         self.bps / self.rate
     }
 

@@ -12,7 +12,6 @@ use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
 use crate::queueing::{DesignRates, disciplines};
 use crate::record::Recorder;
-use crate::run::link_loads::Offer;
 use crate::run::scenario::{DEFAULT_CONVERGENCE, Scenario};
 use crate::simulation::Simulation;
 use crate::traffic::demand::{Demand, DemandPairs};
@@ -223,44 +222,48 @@ impl Scenario {
             transport.min_rate().map(|(name, rate)| (format!("{field}.{name}"), rate))
         };
         let (field, min_rate) = self.all_transports().find_map(lowest)?;
-        let roles = HostRoles::from_graph(graph).ok()?;
-        let senders = roles.sources.len() as HostId;
-        let hosts = |to_host: bool| {
-            let links = graph.links.iter().filter(move |link| {
-                if to_host { graph.is_to_host(link) } else { graph.is_from_host(link) }
-            });
-            links.map(|link| link.rate.bps()).reduce(f64::min)
-        };
-        let (min_rate, slowest) = (min_rate.bps(hosts(false)?), hosts(true)?);
+        let from_hosts = graph.links.iter().filter(|link| graph.is_from_host(link));
+        let min_rate = min_rate.bps(from_hosts.map(|link| link.rate).min()?.bps());
         let parts = match &self.workload {
             generators::Config::mixed(mixed) => &mixed.parts[..],
             other => std::slice::from_ref(other),
         };
-        let crowd = parts.iter().find_map(|part| {
-            if let generators::Config::incast(incast) = part {
-                let offered = f64::from(incast.fan_in) * min_rate;
-                let receiver = "a receiver".to_owned();
-                return (offered > slowest).then(|| (incast.fan_in, offered, receiver, slowest));
-            }
-            let flows = part.as_long_lived()?.flows.unwrap_or(senders);
-            let pair = |flow| (flow % senders, roles.opposite(flow % senders));
-            let demand = Demand {
-                field: String::new(),
-                bps: f64::from(flows) * min_rate,
-                pairs: DemandPairs::Listed((0..flows).map(pair).collect()),
-                start: Time::ZERO,
-                end: Time::NEVER,
-                may_exceed: true,
-            };
-            let Offer { link, bps, rate } = self.overload(&[demand], graph)?;
-            Some((flows, bps, graph.link_name(link), rate))
-        });
-        let (flows, offered, link, rate) = crowd?;
+        let (flows, link, times) =
+            parts.iter().find_map(|part| self.crowd(part, min_rate, graph))?;
         Some(format!(
-            "{field}: {flows} flows at their minimum rate offer {:.2} times the rate of {link}: its queue \
-             grows, or pauses do not end, whatever the transport decides; give a lower minimum rate",
-            offered / rate
+            "{field}: {flows} flows at their minimum rate offer {times:.2} times the rate of {link}: its \
+             queue grows, or pauses do not end, whatever the transport decides; give a lower minimum rate"
         ))
+    }
+
+    /// Returns the number of flows of a part of the workload that send at once, a link that cannot carry them
+    /// at this rate in bits per second, and their rate as a multiple of its own.
+    fn crowd(
+        &self,
+        part: &generators::Config,
+        bps: f64,
+        graph: &Graph,
+    ) -> Option<(u32, String, f64)> {
+        if let generators::Config::incast(incast) = part {
+            let to_hosts = graph.links.iter().filter(|link| graph.is_to_host(link));
+            let receiver = to_hosts.map(|link| link.rate).min()?;
+            let times = f64::from(incast.fan_in) * bps / receiver.bps();
+            return (times > 1.0).then_some((incast.fan_in, "a receiver".to_owned(), times));
+        }
+        let roles = HostRoles::from_graph(graph).ok()?;
+        let senders = roles.sources.len() as HostId;
+        let flows = part.as_long_lived()?.flows.unwrap_or(senders);
+        let pair = |flow| (flow % senders, roles.opposite(flow % senders));
+        let demand = Demand {
+            field: String::new(),
+            bps: f64::from(flows) * bps,
+            pairs: DemandPairs::Listed((0..flows).map(pair).collect()),
+            start: Time::ZERO,
+            end: Time::NEVER,
+            may_exceed: true,
+        };
+        let offer = self.overload(&[demand], graph)?;
+        Some((flows, graph.link_name(offer.link), offer.share()))
     }
 
     /// Warns of telemetry in packets that have the environment's headers, which do not contain any.

@@ -112,13 +112,13 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
             "max_window": "2 BDP",
             "reliability": { "fixed_rto": (base_rtt * 3).show() },
         }),
-        // 50 Mb/s at 100 Gb/s, and as there at least 80 B per RTT: with 0.05 % of a BDP of seven packets, which
-        // are 4 B, four flows to one host were not fair (Jain index 0.39).
+        // 50 Mb/s at 100 Gb/s, and as there at least 80 B per RTT: with 0.05 % of seven packets, or 4 B, four
+        // flows to one host were not fair (Jain index 0.39).
         "hpcc" => {
             let bdp = slowest.carries(base_rtt).0.max(1) as f64;
-            let share = (100.0 * 80.0 / bdp).clamp(0.05, 5.0);
+            let share = (100_000.0 * 80.0 / bdp).round().clamp(50.0, 5000.0) / 1000.0;
             json!({
-                "additive_increase": format!("{share:.3} %"),
+                "additive_increase": format!("{share} %"),
                 "min_rate": min_rate,
                 "base_rtt": base_rtt.show(),
             })
