@@ -140,7 +140,12 @@ def test_the_picture_of_the_head_is_that_of_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pictures: list[drawn.Picture] = []
-    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(drawn.of(picture)))
+
+    def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
+        pictures.append(drawn.of(picture))
+        return []
+
+    monkeypatch.setattr(plot, "save", keep)
     _, *arguments = html_report.INTRODUCTION_COMMAND.split()
     assert cli.invoke([*arguments, "--out", str(tmp_path)]) == 0
     (picture,) = pictures
