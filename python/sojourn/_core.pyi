@@ -426,9 +426,6 @@ class Credit:
         one the next, and so on in rounds. A segment that was sent before counts as lost when a
         credit names it. Of a long-lived flow only segments are named that have been missing for two
         base RTTs while as many others arrived, or after a timeout of the sender.
-
-        In `on_credit` of a controller, true if the segment was sent, and not known to be lost: the
-        sender sends one more again.
         """
 
 @final

@@ -385,7 +385,7 @@ impl Controller for PythonController {
         );
     }
 
-    fn on_credit(&mut self, now: Time, credit: &transport::Credit) -> bool {
+    fn on_credit(&mut self, now: Time, credit: &transport::Credit, _is_lost: bool) -> bool {
         let credit = Credit {
             flow: self.flow,
             number: credit.number,

@@ -285,8 +285,7 @@ pub(crate) struct Credit {
     /// Priority that the scheduler chose for the packet, 0 is the highest.
     pub(crate) priority: u32,
     /// True if the credit names a segment that the receiver lacks: the sender sends it again if it was sent.
-    /// Credits of a flow with a size name its missing segments in turn, those in flight too. In `on_credit`,
-    /// true if the segment was sent, and not known to be lost.
+    /// Credits of a flow with a size name its missing segments in turn, those in flight too.
     pub(crate) resend: bool,
 }
 

@@ -135,8 +135,9 @@ pub trait Controller: Send {
     /// Restores the saved state: the losses since then were spurious.
     fn on_spurious_loss(&mut self, _now: Time) {}
 
-    /// Handles a credit of the receiving host. Returns true if the sender answers it with a request.
-    fn on_credit(&mut self, _now: Time, _credit: &Credit) -> bool {
+    /// Handles a credit of the receiving host. `is_lost` is true if it reveals that a segment is lost. Returns
+    /// true if the sender answers it with a request.
+    fn on_credit(&mut self, _now: Time, _credit: &Credit, _is_lost: bool) -> bool {
         false
     }
 
@@ -294,14 +295,14 @@ impl Allowance {
     }
 }
 
-/// Credit of a receiving host for a flow.
+/// Credit, as received by the sender of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     /// Number of the credit, with the meaning that the transport gives it: the count of credits, or the
     /// end of the granted segments.
     pub number: u32,
     /// First segment that the receiver lacks and has not granted to others: it is lost if it was sent.
-    /// `u32::MAX` without one; for controllers, also if the segment was not sent, or was known to be lost.
+    /// `u32::MAX` without one.
     pub segment: u32,
     /// Priority class of the data.
     pub class: u8,

@@ -29,9 +29,8 @@ impl SenderEnd {
         if let Header::Credit { number, class, .. } = packet.header() {
             let missed_request = packet.flags.has(Flags::AFTER_TIMEOUT);
             let is_lost = self.sender.on_credit(now, packet.sequence, missed_request);
-            let segment = if is_lost { packet.sequence } else { u32::MAX };
-            let credit = Credit { number, segment, class };
-            if self.controller.on_credit(now, &credit) {
+            let credit = Credit { number, segment: packet.sequence, class };
+            if self.controller.on_credit(now, &credit, is_lost) {
                 self.sender.owe_request();
             }
         }

@@ -149,8 +149,8 @@ struct ExpressPass {
 impl Controller for ExpressPass {
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_credit(&mut self, now: Time, credit: &Credit) -> bool {
-        self.unsent = self.unsent.saturating_add(u64::from(credit.segment != u32::MAX));
+    fn on_credit(&mut self, now: Time, credit: &Credit, is_lost: bool) -> bool {
+        self.unsent = self.unsent.saturating_add(u64::from(is_lost));
         if (self.credits.len() as u64) < self.unsent {
             self.credits.push_back(credit.number);
             return false;

@@ -185,7 +185,7 @@ struct Homa {
 impl Controller for Homa {
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) -> bool {
+    fn on_credit(&mut self, _now: Time, credit: &Credit, _is_lost: bool) -> bool {
         if credit.number > self.granted {
             (self.granted, self.class) = (credit.number, credit.class);
         }

@@ -119,7 +119,7 @@ impl Controller for Ndp {
         }
     }
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) -> bool {
+    fn on_credit(&mut self, _now: Time, credit: &Credit, _is_lost: bool) -> bool {
         self.pulls = self.pulls.max(credit.number);
         false
     }
@@ -303,7 +303,7 @@ mod tests {
         let credit = |number| Credit { number, segment: u32::MAX, class: 0 };
         let mut sent = Vec::new();
         for number in [0, 1, 3, 2] {
-            flow.on_credit(at(0), &credit(number));
+            flow.on_credit(at(0), &credit(number), false);
             let mut packets = 0;
             while flow.allowance().granted > 0 {
                 flow.on_sent(at(0), Bytes(1500));
@@ -331,7 +331,7 @@ mod tests {
         let mut flow = start();
         (0..3).for_each(|_| flow.on_returned());
         assert!(!may_send(&*flow));
-        flow.on_credit(at(1), &credit(1));
+        flow.on_credit(at(1), &credit(1), false);
         assert!(may_send(&*flow));
         // All four return.
         let mut flow = start();

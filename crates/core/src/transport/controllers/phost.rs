@@ -139,7 +139,7 @@ struct PHost {
 impl Controller for PHost {
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    fn on_credit(&mut self, now: Time, credit: &Credit) -> bool {
+    fn on_credit(&mut self, now: Time, credit: &Credit, _is_lost: bool) -> bool {
         self.tokens.push_back(Token { number: credit.number, expires: now + self.life });
         false
     }
@@ -429,7 +429,7 @@ mod tests {
         let is_blocked = |flow: &dyn Controller| flow.allowance() == Allowance::granted(0);
         assert!(is_blocked(&*flow));
         for number in [1, 2] {
-            flow.on_credit(at(f64::from(number)), &Credit { number, segment: 0, class: 0 });
+            flow.on_credit(at(f64::from(number)), &Credit { number, segment: 0, class: 0 }, false);
         }
         assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 2 });
         let allowance = flow.on_sent(at(2.0), Bytes(1500));

@@ -226,7 +226,7 @@ impl Controller for Uet {
         }
     }
 
-    fn on_credit(&mut self, _now: Time, credit: &Credit) -> bool {
+    fn on_credit(&mut self, _now: Time, credit: &Credit, _is_lost: bool) -> bool {
         if let Some(own) = &mut self.credit {
             own.on_pull(credit.number);
         }

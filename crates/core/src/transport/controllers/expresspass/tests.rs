@@ -84,14 +84,16 @@ fn a_credit_permits_one_packet_and_is_wasted_without_one() {
     let mut flow = Config::read(&json!({})).unwrap().controller(&path);
     assert_eq!(flow.allowance(), Allowance::granted(0));
     let credit = |number| Credit { number, segment: u32::MAX, class: 0 };
-    assert!((1..=3).all(|number| !flow.on_credit(Time::ZERO, &credit(number))));
+    assert!((1..=3).all(|number| !flow.on_credit(Time::ZERO, &credit(number), false)));
     assert_eq!(flow.gauges(), [("credits", 2.0), ("wasted_credits", 1.0)]);
     assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 1, class: 0 });
     assert_eq!(flow.on_sent(Time::ZERO, Bytes(1538)), Some(Allowance::granted(u32::MAX)));
     assert_eq!(flow.header(&OUTGOING), Header::Credit { number: 2, class: 0 });
     assert_eq!(flow.on_sent(Time::ZERO, Bytes(1538)), Some(Allowance::granted(0)));
-    // A lost packet needs another credit, which names it.
-    flow.on_credit(Time::ZERO, &Credit { segment: 0, ..credit(4) });
+    // A packet that is named and was never sent needs no other credit; a lost one does.
+    flow.on_credit(Time::ZERO, &Credit { segment: 1, ..credit(4) }, false);
+    assert_eq!(flow.allowance(), Allowance::granted(0));
+    flow.on_credit(Time::ZERO, &Credit { segment: 0, ..credit(4) }, true);
     assert_eq!(flow.allowance(), Allowance::granted(u32::MAX));
 }
 
@@ -102,9 +104,9 @@ fn a_sender_without_data_for_two_base_rtts_stops_the_credits() {
     let mut flow = Config::read(&json!({})).unwrap().controller(&path);
     let at = |us: u64| Time(us * 1_000_000);
     let first = Credit { number: 1, segment: u32::MAX, class: 0 };
-    assert!(!flow.on_credit(at(1), &first));
+    assert!(!flow.on_credit(at(1), &first, false));
     flow.on_sent(at(1), Bytes(1538));
-    let mut stops = |us, number| flow.on_credit(at(us), &Credit { number, ..first });
+    let mut stops = |us, number| flow.on_credit(at(us), &Credit { number, ..first }, false);
     let answers = [(20, 2), (21, 3), (22, 4), (40, 5), (41, 6)].map(|(us, i)| stops(us, i));
     assert_eq!(answers, [false, true, false, false, true]);
     // A later request follows a timeout.

@@ -136,9 +136,9 @@ fn a_sender_uses_the_priorities_of_remaining_bytes_then_of_grants_and_the_highes
     assert_eq!(flow.allowance(), Allowance::granted(7));
     assert_eq!(header(&*flow, 0), Header::Credit { number: 7, class: 3 });
     assert_eq!(header(&*flow, 6), Header::Credit { number: 7, class: 2 });
-    flow.on_credit(Time::ZERO, &Credit { number: 9, segment: u32::MAX, class: 5 });
+    flow.on_credit(Time::ZERO, &Credit { number: 9, segment: u32::MAX, class: 5 }, false);
     // An earlier grant that was overtaken.
-    flow.on_credit(Time::ZERO, &Credit { number: 8, segment: u32::MAX, class: 6 });
+    flow.on_credit(Time::ZERO, &Credit { number: 8, segment: u32::MAX, class: 6 }, false);
     assert_eq!(flow.allowance(), Allowance::granted(9));
     assert_eq!(header(&*flow, 8), Header::Credit { number: 9, class: 5 });
     let again = OutgoingPacket { offset: Bytes(7 * 1460), is_retransmit: true, ..OUTGOING };
