@@ -124,7 +124,8 @@ def test_loads_of_samples_and_of_the_whole_count_unfinished_flows_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     learn, predict = Law.__init__, Law.predict
-    learnt, predicted = [], []
+    learnt: list[float] = []
+    predicted: list[float] = []
 
     def learn_and_note(law: Law, pairs: Sequence[tuple[FluidFlows, Floats]]) -> None:
         learnt.extend(float(fluid.loads.mean()) for fluid, _ in pairs)
