@@ -135,8 +135,8 @@ pub trait Controller: Send {
     /// Restores the saved state: the losses since then were spurious.
     fn on_spurious_loss(&mut self, _now: Time) {}
 
-    /// Handles a credit of the receiving host. `is_lost` is true if it reveals that a segment is lost. Returns
-    /// true if the sender answers it with a request.
+    /// Handles a credit of the receiving host. `is_lost` is true if it reveals that a segment is lost.
+    /// Returns true if the sender answers it with a request.
     fn on_credit(&mut self, _now: Time, _credit: &Credit, _is_lost: bool) -> bool {
         false
     }
