@@ -448,6 +448,8 @@ def test_cables_between_the_same_nodes_have_their_own_series(opened: Callable[..
       .map(({ cells: [name, used] }) => `${name.textContent} ${used.textContent}`)"""
     by_run = shown(rows)
     assert any("(cable " in row for row in by_run)
+    # The panel of the flow is drawn after the page has opened.
+    shown.wait_until("document.querySelector('p.row') !== null")
     paths = shown("[...document.querySelectorAll('p.row')].map((row) => row.textContent)")
     assert any(re.match(r"Path:.*->(west|east) \(cable [12]\)", text) for text in paths)
     assert shown("document.querySelectorAll('.network line').length") == 4
