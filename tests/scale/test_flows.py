@@ -1,6 +1,5 @@
 """Answers of a fluid whose completion times become those of packets."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -118,30 +117,6 @@ def test_flows_that_would_end_after_the_limit_are_unfinished() -> None:
     assert (left["delivered_bytes"] < left["size_bytes"]).all()
     assert answer.summary["counts"]["unfinished"] == left.height > 0
     assert answer.summary["simulated_s"] == limit_s
-
-
-def test_loads_of_samples_and_of_the_whole_count_unfinished_flows_alike(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    learn, predict = Law.__init__, Law.predict
-    learnt: list[float] = []
-    predicted: list[float] = []
-
-    def learn_and_note(law: Law, pairs: Sequence[tuple[FluidFlows, Floats]]) -> None:
-        learnt.extend(float(fluid.loads.mean()) for fluid, _ in pairs)
-        learn(law, pairs)
-
-    def predict_and_note(law: Law, flows: FluidFlows, seed: int) -> tuple[Floats, Flags]:
-        predicted.append(float(flows.loads.mean()))
-        return predict(law, flows, seed)
-
-    monkeypatch.setattr(Law, "__init__", learn_and_note)
-    monkeypatch.setattr(Law, "predict", predict_and_note)
-    sizes = {"kind": "empirical", "table": "web_search"}
-    workload = {"kind": "poisson", "load": 0.6, "sizes": sizes}
-    sojourn.run(SCENARIO | {"workload": workload, "time_limit": "4 ms", "fidelity": FLOWS})
-    # Most bytes are of flows that the limit cuts off. The self-check follows.
-    assert learnt[:2] == pytest.approx(predicted[:1] * 2, rel=0.25)
 
 
 def test_an_unfinished_flow_has_delivered_the_share_of_its_time() -> None:

@@ -267,16 +267,12 @@ def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], network: Network) 
 def _learnt_flows(
     packets: Result, fluid: Result, classes: Sequence[str], network: Network
 ) -> tuple[FluidFlows, Floats]:
-    """Return the flows of a sample that the fluid finishes, and their slowdowns by packets.
-
-    Their loads are those of all flows, as in the whole network.
-    """
-    all_flows = _fluid_flows(fluid.flows, classes, network)
-    by_packets = packets.flows.select("flow", packets="slowdown")
-    both = fluid.flows.join(by_packets, on="flow", how="left", maintain_order="left")
+    """Return the flows of a sample in the fluid, and their slowdowns by packets."""
+    both = fluid.flows.filter(pl.col("slowdown").is_not_null()).join(
+        packets.flows.select("flow", packets="slowdown"), on="flow", maintain_order="left"
+    )
     slowdowns = both["packets"].fill_null(math.inf).to_numpy()
-    is_finished = np.isfinite(all_flows.slowdowns)
-    return all_flows.take(is_finished), slowdowns[is_finished]
+    return _fluid_flows(both, classes, network), slowdowns
 
 
 def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict[str, float]:
