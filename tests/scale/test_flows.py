@@ -17,8 +17,8 @@ from sojourn.runs import answers
 from sojourn.runs.answers import OF_PACKETS
 from sojourn.scale.errors import Floats
 from sojourn.scale.law import Flags, FluidFlows, Law
-from sojourn.scale.network import sprays
-from sojourn.scenario.encoding import parts, schema
+from sojourn.scale.network import read_network, sprays
+from sojourn.scenario.encoding import Prepared, parts, schema
 from sojourn.show.console import console
 from sojourn.show.fidelity import fidelity_lines
 from sojourn.show.result import result_tables
@@ -130,7 +130,18 @@ def test_an_unfinished_flow_has_delivered_the_share_of_its_time() -> None:
     flows = answers._predicted(fluid, np.array([10.0, 8.0, np.inf, np.inf]), limit_s=10.0)
     assert flows["fct_s"].to_list() == [10, None, None, None]
     assert flows["outcome"].to_list() == ["finished", *["unfinished"] * 3]
-    assert flows["delivered_bytes"].to_list() == [1000, 500, None, 7]
+    assert flows["delivered_bytes"].to_list() == [1000, 500, None, None]
+
+
+def test_a_flow_that_the_fluid_does_not_finish_continues_at_its_rate() -> None:
+    columns = {"class": ["poisson"] * 3, "source": [0, 1, 2], "target": [20, 21, 22]}
+    times = {"start_s": [0.0, 2.0, 4.0], "ideal_fct_s": [2.0] * 3, "slowdown": [1.5, None, None]}
+    data = {"size_bytes": [1000] * 3, "delivered_bytes": [1000, 400, 0]}
+    network = read_network(Prepared(SCENARIO).complete()["topology"])
+    fluid = answers._fluid_flows(pl.DataFrame(columns | times | data), ["poisson"], network, 10.0)
+    assert fluid.limits.tolist() == [5, 4, 3]
+    assert fluid.slowdowns.tolist() == [1.5, 10, np.inf]
+    assert fluid.within_limits(fluid.slowdowns).tolist() == [1.5, np.inf, np.inf]
 
 
 def test_a_run_with_flows_without_an_end_ends_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ def flows(number: int, seed: int = 1) -> tuple[FluidFlows, "np.typing.NDArray[np
     sizes = np.exp(random.uniform(np.log(100), np.log(1e7), number))
     slowdowns = 1 + random.exponential(1.0, number)
     zeros = np.zeros(number)
-    fluid = FluidFlows(zeros.astype(np.int64), sizes, zeros, zeros, slowdowns)
+    fluid = FluidFlows(zeros.astype(np.int64), sizes, zeros, zeros, slowdowns, zeros + 1e9)
     noise = random.lognormal(0.0, 0.3, number)
     return fluid, np.maximum(1.0, slowdowns * (1 + 1e3 / sizes) * noise)
 
@@ -53,7 +53,7 @@ def test_ratios_follow_the_fluid_up_to_large_slowdowns() -> None:
     # Behind incasts, the fluid is far too slow at 7 and right at 30.
     slowdowns = np.repeat([7.0, 30.0], 500)
     zeros = np.zeros(1000)
-    fluid = FluidFlows(zeros.astype(np.int64), zeros + 2e4, zeros, zeros, slowdowns)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 2e4, zeros, zeros, slowdowns, zeros + 1e9)
     packets = np.where(slowdowns < 10, 2.0, 30.0)
     predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
     np.testing.assert_allclose(predicted, packets)
@@ -63,7 +63,7 @@ def test_ratios_of_neighbours_are_not_mixed() -> None:
     # Few flows for each fluid slowdown, as of a size beside incasts in a small fold.
     slowdowns = np.repeat([1.6, 2.2, 3.5, 5.0, 8.0], 4)
     zeros = np.zeros(20)
-    fluid = FluidFlows(zeros.astype(np.int64), zeros + 5e3, zeros, zeros, slowdowns)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 5e3, zeros, zeros, slowdowns, zeros + 1e9)
     packets = np.repeat([1.1, 2.2, 1.4, 2.0, 20.0], 4)
     predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
     np.testing.assert_allclose(predicted, packets)
@@ -117,11 +117,26 @@ def test_loads_have_their_own_ratios(is_of_switch: bool) -> None:
     assert abs(predicted.mean() / packets.mean() - 1) < 0.1
 
 
-def test_flows_that_did_not_finish_are_values() -> None:
+def test_unfinished_flows_bound_their_ratios() -> None:
+    # Packets take twice as long as the fluid, and half of the flows are cut off before that.
+    zeros = np.zeros(4000)
+    limits = np.where(np.arange(4000) % 2, 2.5, 6.0)
+    fluid = FluidFlows(zeros.astype(np.int64), zeros + 5e3, zeros, zeros, zeros + 1.6, limits)
+    ratios = np.random.default_rng(1).uniform(1.0, 3.0, 4000)
+    packets = fluid.within_limits(1.6 * ratios)
+    predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
+    np.testing.assert_allclose(np.quantile(predicted / 1.6, [0.1, 0.5, 0.9]), [1.2, 2.0, 2.8], 0.03)
+    finished = np.isfinite(fluid.within_limits(predicted)).mean()
+    assert finished == pytest.approx(np.isfinite(packets).mean(), rel=0.02)
+
+
+def test_flows_without_an_end_in_time_have_none() -> None:
     fluid, packets = flows(5000)
     packets[::50] = np.inf
     predicted, _ = Law([(fluid, packets)]).predict(fluid, seed=1)
     assert abs(np.isinf(predicted).mean() - 0.02) < 0.005
+    none, _ = Law([(fluid, packets * np.inf)]).predict(fluid, seed=1)
+    assert np.isinf(none).all()
 
 
 def test_unknown_sizes_are_counted() -> None:

@@ -213,15 +213,16 @@ class _Flows:
             )
         classes = sorted({name for result in results for name in result.flows["class"].unique()})
         network = self._samples.network
+        complete = Prepared(self._scenario).complete()
+        limit_s = parse_time(complete["time_limit"])
         pairs = [
-            _learnt_flows(by_packets, fluid, classes, network)
+            (_fluid_flows(fluid.flows, classes, network, limit_s), _of_packets(by_packets, fluid))
             for by_packets, fluid in zip(packets, fluids, strict=True)
         ]
         seed = int(self._scenario.get("seed", 1))
-        complete = Prepared(self._scenario).complete()
-        fluid_flows = _fluid_flows(whole.flows, classes, read_network(complete["topology"]))
+        whole_network = read_network(complete["topology"])
+        fluid_flows = _fluid_flows(whole.flows, classes, whole_network, limit_s)
         slowdowns, are_sparse = Law(pairs).predict(fluid_flows, seed)
-        limit_s = parse_time(complete["time_limit"])
         flows = _predicted(whole.flows, slowdowns, limit_s)
         outcomes = dict(flows["outcome"].value_counts().iter_rows())
         ends = flows["start_s"] + flows["fct_s"]
@@ -250,29 +251,38 @@ class _Flows:
         return Result(flows, whole.samples, summary, others)
 
 
-def _fluid_flows(flows: pl.DataFrame, classes: Sequence[str], network: Network) -> FluidFlows:
-    """Return flow records of a fluid as arrays; the slowdown of an unfinished flow is infinite."""
+def _fluid_flows(
+    flows: pl.DataFrame, classes: Sequence[str], network: Network, limit_s: float
+) -> FluidFlows:
+    """Return flow records of a fluid as arrays.
+
+    A flow that the time limit cuts off continues at its mean rate, since packets, which are faster
+    than the fluid, may finish it. The slowdown of a flow without delivered bytes is infinite.
+    """
     numbers = flows["class"].cast(pl.Enum(classes)).to_physical().to_numpy()
     sizes = flows["size_bytes"].to_numpy().astype(np.float64)
     sources, targets = (flows[end].to_numpy().astype(np.int64) for end in ("source", "target"))
     starts = flows["start_s"].to_numpy()
     seconds = (float(np.ptp(starts)) if len(starts) else 0.0) or math.inf
     loads, switch_loads = network.receiving_loads(sources, targets, 8 * sizes / seconds)
+    limit = (limit_s - pl.col("start_s")) / pl.col("ideal_fct_s")
+    continued = limit * pl.col("size_bytes") / pl.col("delivered_bytes")
+    times = flows.select(
+        limit=limit, slowdown=pl.coalesce("slowdown", continued.fill_nan(math.inf))
+    )
     return FluidFlows(
         *(numbers.astype(np.int64), sizes, loads, switch_loads),
-        slowdowns=flows["slowdown"].fill_null(math.inf).to_numpy(),
+        slowdowns=times["slowdown"].to_numpy(),
+        limits=times["limit"].to_numpy(),
     )
 
 
-def _learnt_flows(
-    packets: Result, fluid: Result, classes: Sequence[str], network: Network
-) -> tuple[FluidFlows, Floats]:
-    """Return the flows of a sample in the fluid, and their slowdowns by packets."""
-    both = fluid.flows.filter(pl.col("slowdown").is_not_null()).join(
-        packets.flows.select("flow", packets="slowdown"), on="flow", maintain_order="left"
-    )
-    slowdowns = both["packets"].fill_null(math.inf).to_numpy()
-    return _fluid_flows(both, classes, network), slowdowns
+def _of_packets(packets: Result, fluid: Result) -> Floats:
+    """Return the slowdowns by packets of a fluid's flows; infinite for unfinished ones."""
+    of_packets = packets.flows.select("flow", packets="slowdown")
+    both = fluid.flows.join(of_packets, on="flow", how="left", maintain_order="left")
+    slowdowns: Floats = both["packets"].fill_null(math.inf).to_numpy()
+    return slowdowns
 
 
 def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict[str, float]:
@@ -283,7 +293,7 @@ def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict
 
 def _mean(fluids: Sequence[FluidFlows]) -> float | None:
     """Return the mean slowdown of finished flows of fluids; `None` without any."""
-    slowdowns = np.concatenate([fluid.slowdowns for fluid in fluids])
+    slowdowns = np.concatenate([fluid.within_limits(fluid.slowdowns) for fluid in fluids])
     finished = slowdowns[np.isfinite(slowdowns)]
     return float(finished.mean()) if len(finished) else None
 
@@ -292,21 +302,20 @@ def _predicted(flows: pl.DataFrame, slowdowns: Floats, limit_s: float) -> pl.Dat
     """Return flow records with these slowdowns; flows that end after the limit are unfinished.
 
     Such a flow has delivered the share of its bytes that its time until the limit is of its FCT;
-    with an infinite slowdown it has no FCT, and delivered bytes are null. A flow that is unfinished
-    in the fluid keeps its delivered bytes.
+    with an infinite slowdown it has no FCT, and delivered bytes are null.
     """
     fct = pl.Series("fct_s", slowdowns) * flows["ideal_fct_s"]
     left = limit_s - flows["start_s"]
     is_done = fct.is_finite() & (fct <= left)
-    is_lost = ~is_done & (flows["outcome"] == "finished")
     share = (left / fct).fill_nan(0.0).clip(0.0, 1.0)
-    size, delivered = flows["size_bytes"], flows["delivered_bytes"]
-    part = pl.min_horizontal((share * size).floor().cast(delivered.dtype), size - 1)
+    size, types = flows["size_bytes"], flows.schema
+    part = pl.min_horizontal((share * size).floor().cast(size.dtype), size - 1)
+    outcome = pl.when(is_done).then(pl.lit("finished")).otherwise(pl.lit("unfinished"))
     columns = {
-        **{name: pl.lit(None, flows.schema[name]) for name in OF_PACKETS},
+        **{name: pl.lit(None, types[name]) for name in OF_PACKETS},
         **{"fct_s": pl.when(is_done).then(fct), "slowdown": pl.when(is_done).then(slowdowns)},
-        "outcome": pl.when(is_lost).then(pl.lit("unfinished")).otherwise("outcome"),
-        "delivered_bytes": pl.when(~is_lost).then(delivered).when(fct.is_finite()).then(part),
+        "outcome": outcome.cast(types["outcome"]),
+        "delivered_bytes": pl.when(is_done).then(size).when(fct.is_finite()).then(part),
     }
     return flows.with_columns(**columns)
 

@@ -6,6 +6,12 @@ and in the fluid, of the flows of folded networks. A flow of the whole network t
 the ratios of its cell. A law holds for the scenario from which it was learnt: that of another
 network was wrong by up to a factor of two.
 
+A run that ends at a time limit shows only that an unfinished flow's ratio is above a bound, which
+is lower for flows that start late. The distribution of a cell's ratios is that of Kaplan and Meier
+(J. Am. Stat. Assoc. 53, 1958). With infinite ratios of unfinished flows, early flows took those
+of flows that start shortly before the limit, and the limit cut flows off once more: 9 % too few of
+those above 1 MB finished (web search at 0.6, DCTCP, 192 hosts, 20 ms).
+
 The loads separate queues of switches from those of hosts: a fair host sends a small flow past its
 large ones and a switch does not, while the fluid slows the flow down in both. And folds have a
 larger share of hot racks than the whole network, whose flows must count for hot racks only.
@@ -68,6 +74,8 @@ class FluidFlows:
     """Mean load of the links to the rack of each receiver, or of those to its pod if that is more,
     as a share of their rates; 0 for flows that do not cross them."""
     slowdowns: Floats
+    limits: Floats
+    """Slowdowns with which flows end at the time limit."""
 
     def __len__(self) -> int:
         """Return the number of flows."""
@@ -78,9 +86,13 @@ class FluidFlows:
         for first in range(0, max(1, len(self)), BLOCK):
             rows = slice(first, first + BLOCK)
             yield FluidFlows(
-                *(self.classes[rows], self.sizes[rows]),
-                *(self.loads[rows], self.switch_loads[rows], self.slowdowns[rows]),
+                *(self.classes[rows], self.sizes[rows], self.loads[rows]),
+                *(self.switch_loads[rows], self.slowdowns[rows], self.limits[rows]),
             )
+
+    def within_limits(self, slowdowns: Floats) -> Floats:
+        """Return slowdowns of these flows, infinite for those that end after the time limit."""
+        return np.where(slowdowns <= self.limits, slowdowns, np.inf)
 
     def rows(self) -> Indices:
         """Return the number of each flow's class and size."""
@@ -101,33 +113,45 @@ CELLS = COLUMNS * (len(LOADS) + 1) * (len(SWITCH_LOADS) + 1)
 
 
 class Law:
-    """Ratios of slowdowns by packets and in the fluid, by cell."""
+    """Distributions of the ratios of slowdowns by packets and in the fluid, by cell."""
 
     def __init__(self, samples: Iterable[tuple[FluidFlows, Floats]]) -> None:
         """Learn from the flows of samples and their slowdowns by packets.
 
-        The slowdown of a flow that did not finish is infinite.
+        The slowdown of a flow that did not finish is infinite. A flow whose slowdown in the fluid
+        is infinite has no ratio.
         """
         flows = list(samples)
         rows = np.concatenate([fluid.rows() for fluid, _ in flows])
         columns = np.concatenate([fluid.columns() for fluid, _ in flows])
-        ratios = np.concatenate([packets / fluid.slowdowns for fluid, packets in flows])
-        self._ratios: dict[int, Floats] = {}
+        slowdowns = np.concatenate([fluid.slowdowns for fluid, _ in flows])
+        limits = np.concatenate([fluid.limits for fluid, _ in flows])
+        packets = np.concatenate([of_sample for _, of_sample in flows])
+        is_finished = np.isfinite(packets)
+        ratios = np.where(is_finished, packets, limits) / slowdowns
+        self._cells: dict[int, _Distribution] = {}
         self._sparse: set[int] = set()
         for row in map(int, np.unique(rows)):
-            of_row = rows == row
-            self._learn(row * CELLS, columns[of_row], ratios[of_row])
+            chosen = (rows == row) & np.isfinite(slowdowns)
+            if chosen.any():
+                self._learn(row * CELLS, columns[chosen], ratios[chosen], is_finished[chosen])
 
-    def _learn(self, first: int, columns: Indices, ratios: Floats) -> None:
+    def _learn(self, first: int, columns: Indices, ratios: Floats, is_finished: Flags) -> None:
         """Learn the cells of one class and size, which are numbered from `first` on."""
-        of_all = _filled(_divided(columns % COLUMNS, ratios, COLUMNS))
-        by_cell = _divided(columns, ratios, CELLS)
+
+        def distributions(by_column: Sequence[Indices]) -> list[_Distribution]:
+            near = (_near(by_column, column) for column in range(COLUMNS))
+            return [_Distribution.of(ratios[flows], is_finished[flows]) for flows in near]
+
+        of_all = distributions(_divided(columns % COLUMNS, COLUMNS))
+        by_cell = _divided(columns, CELLS)
         for start in range(0, CELLS, COLUMNS):
             of_loads = by_cell[start : start + COLUMNS]
             # Loads without enough flows of this size have the ratios of all loads.
             is_enough = sum(map(len, of_loads)) >= LEAST_FLOWS
-            for column, of_cell in enumerate(_filled(of_loads) if is_enough else of_all):
-                self._ratios[first + start + column] = of_cell
+            cells = range(first + start, first + start + COLUMNS)
+            learnt = distributions(of_loads) if is_enough else of_all
+            self._cells.update(zip(cells, learnt, strict=True))
         if len(ratios) < LEAST_FLOWS:
             self._sparse |= set(range(first, first + CELLS))
 
@@ -152,28 +176,44 @@ class Law:
         starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
         for members in np.split(order, starts[1:]) if len(order) else []:
             cell = int(cells[members[0]])
-            ratios = self._ratios.get(cell)
-            are_sparse[members] = ratios is None or cell in self._sparse
-            if ratios is not None:
-                drawn = ratios[(quantiles[members] * len(ratios)).astype(np.int64)]
-                slowdowns[members] *= drawn
+            distribution = self._cells.get(cell)
+            are_sparse[members] = distribution is None or cell in self._sparse
+            if distribution is not None:
+                slowdowns[members] *= distribution.quantiles(quantiles[members])
         np.maximum(slowdowns, 1.0, out=slowdowns)
         return slowdowns, are_sparse
 
 
-def _divided(numbers: Indices, ratios: Floats, cells: int) -> list[Floats]:
-    """Return the ratios of each cell; `numbers` are those of the cells, from 0 on."""
+@dataclass(frozen=True)
+class _Distribution:
+    """Distribution of the ratios of a cell."""
+
+    ratios: Floats
+    """Ratios in ascending order, the last infinite."""
+    shares: Floats
+    """Share of flows with at most this ratio, for each."""
+
+    @classmethod
+    def of(cls, ratios: Floats, is_finished: Flags) -> "_Distribution":
+        """Return the distribution of ratios; those of unfinished flows are lower bounds."""
+        order = np.lexsort((~is_finished, ratios))
+        ratios, is_finished = ratios[order], is_finished[order]
+        above = np.cumprod(1 - is_finished / np.arange(len(ratios), 0, -1))
+        return cls(np.append(ratios[is_finished], np.inf), np.append(1 - above[is_finished], 1.0))
+
+    def quantiles(self, shares: Floats) -> Floats:
+        """Return the ratios of these shares, which are below 1."""
+        return self.ratios[np.searchsorted(self.shares, shares, side="right")]
+
+
+def _divided(numbers: Indices, cells: int) -> list[Indices]:
+    """Return the flows of each cell; `numbers` are those of the flows' cells, from 0 on."""
     order = np.argsort(numbers, kind="stable")
-    return np.split(ratios[order], np.searchsorted(numbers[order], np.arange(1, cells)))
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, cells)))
 
 
-def _filled(by_column: Sequence[Floats]) -> list[Floats]:
-    """Return the sorted ratios of each column, with those of its neighbours where it has few."""
-    return [np.sort(_near(by_column, column)) for column in range(COLUMNS)]
-
-
-def _near(by_column: Sequence[Floats], column: int) -> Floats:
-    """Return the ratios of a column, and of its neighbours until there are enough."""
+def _near(by_column: Sequence[Indices], column: int) -> Indices:
+    """Return the flows of a column, and of its neighbours until there are enough."""
     enough = min(LEAST_RATIOS, sum(map(len, by_column)))
     for reach in range(COLUMNS):
         near = by_column[max(0, column - reach) : column + reach + 1]
@@ -192,7 +232,8 @@ def self_check(
     checked = []
     for number, (fluid, packets) in enumerate(samples):
         others = [sample for place, sample in enumerate(samples) if place != number]
-        checked.append((fluid, packets, Law(others).predict(fluid, seed)[0]))
+        predicted = fluid.within_limits(Law(others).predict(fluid, seed)[0])
+        checked.append((fluid, packets, predicted))
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(classes):
         pairs = [
