@@ -8,6 +8,7 @@ import pytest
 
 import sojourn
 from sojourn import Result, ScenarioError
+from sojourn.analysis import metrics
 from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.analysis.rpc import latency
@@ -104,6 +105,23 @@ def test_unfinished_flows_without_a_number_of_timeouts_are_listed() -> None:
 def test_a_run_in_which_no_flow_ends_has_an_answer(limit: str, flows: int) -> None:
     answer = sojourn.run(SCENARIO | {"time_limit": limit, "fidelity": FLOWS})
     assert answer.summary["counts"]["unfinished"] == answer.flows.height == flows
+
+
+def test_a_law_is_that_of_flows_after_the_warm_up() -> None:
+    # The queues of Swift at a high load fill for some milliseconds.
+    poisson = SCENARIO["workload"] | {
+        "load": 0.85,
+        "sizes": {"kind": "exponential", "mean": "50 KB"},
+    }
+    changes = {"transport": "swift", "workload": poisson | {"flows": 16_000}, "warm_up": "4 ms"}
+    ratios = []
+    for seed in (3, 4, 5):
+        means = []
+        for fidelity in (FLOWS, "packets"):
+            result = sojourn.run(SCENARIO | changes | {"seed": seed, "fidelity": fidelity})
+            means.append(metrics.timed(result)["slowdown"].to_numpy().mean())
+        ratios.append(means[0] / means[1])
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.08)
 
 
 def test_flows_that_would_end_after_the_limit_are_unfinished() -> None:
@@ -248,6 +266,20 @@ def test_routings_with_one_path_for_a_burst_are_answered(routing: str) -> None:
                 "transport": "pdq",
             },
             "transport: pdq terminates flows that miss their deadlines",
+        ),
+        (
+            {
+                "workload": SCENARIO["workload"] | {"deadlines": {"mean": "1 ms"}},
+                "transport": {"kind": "d3", "early_termination": False},
+            },
+            "transport: d3 gives rates by deadlines, which the law of fidelity `flows` does not",
+        ),
+        (
+            {
+                "workload": SCENARIO["workload"] | {"deadlines": {"mean": "1 ms"}},
+                "transport": {"kind": "pfabric", "deadlines": "first"},
+            },
+            "transport: pfabric gives rates by deadlines",
         ),
         (
             {

@@ -389,6 +389,33 @@ def test_the_least_number_of_hosts_is_named_and_folds(topology: Any, least: int)
     assert sojourn.fold(whole, least).kept >= least
 
 
+@pytest.mark.parametrize(
+    "workload",
+    [
+        POISSON | {"pairs": "opposite"},
+        {"kind": "long_lived"},
+        {"kind": "synchronised", "size": "1 MB"},
+        {
+            **{"kind": "rpc", "request": SIZES, "response": SIZES},
+            "pattern": {"load": 0.1, "calls": 800, "pairs": "opposite"},
+        },
+    ],
+)
+@pytest.mark.parametrize(("leaves", "units"), [(17, "9 of 17 leaves"), (18, "8 of 18 leaves")])
+def test_hosts_have_as_many_opposite_racks_as_in_the_whole(
+    workload: Any, leaves: int, units: str
+) -> None:
+    # The opposite hosts of a rack are in one rack of an even number, and in two of an odd one.
+    topology = {"kind": "leaf_spine", "leaves": leaves, "hosts_per_leaf": 8}
+    assert sojourn.fold(scenario(topology, workload), 79).units == units
+
+
+def test_a_fold_with_opposite_hosts_names_the_parity_of_its_racks() -> None:
+    topology = {"kind": "leaf_spine", "leaves": 17, "hosts_per_leaf": 8}
+    with pytest.raises(ScenarioError, match="odd in number as in the whole: here 72 or more"):
+        sojourn.fold(scenario(topology, {"kind": "long_lived"}), 64)
+
+
 FIELDS_OF_LINKS: dict[str, Any] = {
     "failures": [{"link": "edge0_0->aggregation0_0", "fails": "1 ms"}],
     "degraded_links": [{"switch": "edge0_0", "share": 0.5}],

@@ -5,6 +5,7 @@ import pytest
 
 import sojourn
 from sojourn import ScenarioError, metrics
+from sojourn.show.fidelity import fidelity_lines
 
 WHOLE = {
     "topology": {"kind": "leaf_spine", "leaves": 16, "spines": 2, "hosts_per_leaf": 8},
@@ -40,3 +41,6 @@ def test_samples_have_the_records_of_all_their_flows() -> None:
     whole, part = (sojourn.run(WHOLE | sample | {"flows_per_record": n}) for n in (1, 4))
     assert part.flows.equals(whole.flows)
     assert not any("one flow in" in warning for warning in part.summary["warnings"])
+    assert "flows_per_record = 4 is not used: samples record all of their flows" in fidelity_lines(
+        [part]
+    )

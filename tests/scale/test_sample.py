@@ -11,10 +11,12 @@ import pytest
 import sojourn
 from conftest import FOLDABLE
 from sojourn import Result, ScenarioError
+from sojourn.analysis import long_lived
 from sojourn.analysis.fidelity import doubts
 from sojourn.analysis.paired import ratios
 from sojourn.compare.comparison import compare
 from sojourn.runs import answers
+from sojourn.runs.result_tables import LINKS
 from sojourn.show.console import console
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.result import result_tables
@@ -39,6 +41,29 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
     lines = fidelity_lines([answer])
     assert "fidelity: sample: 2 x 64 of 192 hosts (4 of 12 leaves)" in lines
     assert "counts of flows, packets, drops and marks: sums of 2 samples" in lines
+
+
+def test_throughputs_of_samples_are_those_of_the_network() -> None:
+    changes = {"workload": {"kind": "long_lived"}, "time_limit": "2 ms", "warm_up": "1 ms"}
+    throughput = long_lived.throughput()
+    whole = throughput(sojourn.run(FOLDABLE | changes)).value
+    line = "throughputs of long-lived flows: of the whole network, by its hosts"
+    for samples in (1, 2):
+        answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE | {"samples": samples}})
+        assert throughput(answer).value == pytest.approx(whole, rel=0.15)
+        assert line in fidelity_lines([answer])
+
+
+def test_full_shared_buffers_of_spines_cause_a_warning() -> None:
+    topology = FOLDABLE["topology"] | {"spines": 2, "fabric_rate": "10 Gbps"}
+    slow = {"topology": topology, "workload": FOLDABLE["workload"] | {"load": 0.1}}
+    for buffer, is_full in (("300 KB", True), ("200 MB", False)):
+        switch = {"switch": {"shared_buffer": buffer}}
+        answer = sojourn.run(FOLDABLE | slow | switch | {"fidelity": SAMPLE})
+        full = answer.summary["fidelity"]["full_buffers"]
+        drops = answer.links.filter(pl.col("name").str.starts_with("spine"))["drops"].sum()
+        assert (full == drops > 0) == is_full
+        assert ("more ports share" in doubts(answer).get("buffers", "")) == is_full
 
 
 def test_samples_that_cost_as_much_as_the_whole_are_stated() -> None:
@@ -116,6 +141,7 @@ def test_warnings_and_deadlocks_of_all_samples_are_kept() -> None:
             result.flows,
             result.samples,
             result.summary | {"warnings": ["of both", line], "deadlocks": [cycle]},
+            {LINKS: result.links},
         )
         for line, cycle in zip(("of the first", "of the second"), cycles, strict=True)
     ]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import sojourn
+from conftest import FOLDABLE
 from sojourn import ScenarioError, cli
 from sojourn.analysis.fidelity import doubts
 from sojourn.scenario.writing import as_toml
@@ -197,3 +198,11 @@ def test_racks_with_few_partners_cause_a_warning() -> None:
             "racks from which a rack of a trace receives are drawn anew" in line for line in lines
         )
         assert ("partners" in doubts(answer)) == has_doubt
+
+
+def test_a_trace_that_starts_after_the_limit_is_named() -> None:
+    text = "start_s,source,target,size_bytes\n0.02,0,20,1000\n"
+    trace = {"kind": "trace", "file": {"name": "late.csv", "text": text}}
+    scenario = FOLDABLE | {"workload": trace, "time_limit": "10 ms"}
+    with pytest.raises(ScenarioError, match="has no flow that starts before `time_limit`"):
+        sojourn.fold(scenario, 64)

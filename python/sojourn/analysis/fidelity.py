@@ -127,6 +127,14 @@ def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
             f"them ({100 * drawn:.0f} % with random ones), and folds draw them anew: use the "
             "fidelity `packets`",
         )
+    # Answers of earlier versions lack it.
+    if full := fidelity.get("full_buffers", 0):
+        lines["buffers"] = (
+            full,
+            f"shared buffers of spine or core switches were full ({full:,} pauses or drops), which "
+            "more ports share in the whole network: slowdowns are too low (by 45 % with 64 ports "
+            "instead of 8); keep more hosts, or use the fidelity `packets`",
+        )
     if enough := fidelity.get("enough", 0):
         line = short_queues(fidelity["units"], fidelity.get("short", "core"), enough)
         lines["pods"] = enough, line

@@ -25,6 +25,7 @@ from sojourn.analysis.metrics import (
 )
 from sojourn.base.statistics import rank_of
 from sojourn.runs.results import Result, Run
+from sojourn.scenario.fidelity import PACKETS, SAMPLE
 
 SINGLE_CLASS = 2
 """Number of rows by class if there is one class, which then contains all flows."""
@@ -42,7 +43,7 @@ def classes(results: Iterable[Result]) -> list[str]:
 def by_class(result: Result) -> pl.DataFrame:
     """Return one row for all long-lived flows and one per class; none without such flows.
 
-    The columns are `class`, `flows`, `throughput` (bit/s, the sum over flows), `share` of the
+    The columns are `class`, `flows`, `throughput` (bit/s, that of the function), `share` of the
     throughput of all long-lived flows, and `Jain index` of the flows of the row.
     """
     rows = [
@@ -64,10 +65,18 @@ def flow_count(of_class: str = ALL.name) -> Callable[[Result], int]:
 def throughput(of_class: str = ALL.name) -> Metric:
     """Measure the throughput of the long-lived flows of a class, or of all, in bit/s.
 
-    That is the payload delivered in the time of `interval`, divided by this time. NaN without such
-    flows or such a time.
+    That is the payload delivered in the time of `interval`, divided by this time; of samples, times
+    the hosts of the network over those of all samples. NaN without such flows or such a time.
     """
-    return lambda result: Statistic(_sum(_throughputs_of(result, of_class)))
+    return lambda result: Statistic(_sum(_throughputs_of(result, of_class)) * _weight(result))
+
+
+def _weight(result: Result) -> float:
+    """Return the hosts of the network over the simulated ones of all samples."""
+    fidelity = result.summary.get("fidelity", {"kind": PACKETS})
+    if fidelity["kind"] != SAMPLE:
+        return 1.0
+    return float(fidelity["hosts"] / (fidelity["kept"] * len(fidelity["seeds"])))
 
 
 def share(of_class: str) -> Metric:

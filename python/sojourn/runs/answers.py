@@ -135,7 +135,7 @@ class _Sample:
         summary |= {
             "scenario": Prepared(self._whole).complete(),
             "seed": self._whole.get("seed", 1),
-            "fidelity": self._samples.summary(),
+            "fidelity": self._samples.summary(result.links for result in results),
         }
         if summary.get("record"):
             summary["record"] = _record(results)
@@ -216,7 +216,7 @@ class _Flows:
         complete = Prepared(self._scenario).complete()
         limit_s = parse_time(complete["time_limit"])
         pairs = [
-            (_fluid_flows(fluid.flows, classes, network, limit_s), _of_packets(by_packets, fluid))
+            _learnt_flows(by_packets, fluid, classes, network, limit_s)
             for by_packets, fluid in zip(packets, fluids, strict=True)
         ]
         seed = int(self._scenario.get("seed", 1))
@@ -233,13 +233,13 @@ class _Flows:
             "counts": {"flows": flows.height, **{name: outcomes.get(name, 0) for name in OUTCOMES}},
             "scenario": complete,
             "simulated_s": max(whole.summary["simulated_s"], last_s or 0.0),
-            "fidelity": self._samples.summary()
+            "fidelity": self._samples.summary(result.links for result in packets)
             | {
                 "sparse": float(are_sparse.mean()) if len(are_sparse) else 0.0,
                 "sparse_classes": _shares(are_sparse, fluid_flows.classes, classes),
                 "self_check": self_check(pairs, classes, seed),
                 "fluid": {
-                    "whole": _mean([fluid_flows]),
+                    "whole": _mean([fluid_flows.take(_are_timed(whole.flows, whole.summary))]),
                     "samples": _mean([learnt for learnt, _ in pairs]),
                 },
             },
@@ -277,12 +277,24 @@ def _fluid_flows(
     )
 
 
-def _of_packets(packets: Result, fluid: Result) -> Floats:
-    """Return the slowdowns by packets of a fluid's flows; infinite for unfinished ones."""
+def _learnt_flows(
+    packets: Result, fluid: Result, classes: Sequence[str], network: Network, limit_s: float
+) -> tuple[FluidFlows, Floats]:
+    """Return the flows of a sample in the fluid after the warm-up, and their slowdowns by packets.
+
+    Flows of the warm-up find shorter queues than the others.
+    """
     of_packets = packets.flows.select("flow", packets="slowdown")
     both = fluid.flows.join(of_packets, on="flow", how="left", maintain_order="left")
-    slowdowns: Floats = both["packets"].fill_null(math.inf).to_numpy()
-    return slowdowns
+    slowdowns = both["packets"].fill_null(math.inf).to_numpy()
+    chosen = _are_timed(both, packets.summary)
+    return _fluid_flows(fluid.flows, classes, network, limit_s).take(chosen), slowdowns[chosen]
+
+
+def _are_timed(flows: pl.DataFrame, summary: dict[str, Any]) -> Flags:
+    """Return true for the flows of FCT statistics."""
+    flags: Flags = flows.select(pl.all_horizontal(*is_timed(summary))).to_series().to_numpy()
+    return flags
 
 
 def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict[str, float]:

@@ -152,8 +152,7 @@ def _enough_hosts(scenario: ScenarioLike, hosts: int, sample: int) -> int:
 
     The least of those that are tried, each a `STEP` larger than the one before.
     """
-    topology = Prepared(_without_fidelity(scenario)).complete()["topology"]
-    whole, tried = read_network(topology), hosts
+    whole, tried = whole_network(Prepared(_without_fidelity(scenario)).complete()), hosts
     for size in whole.sizes(hosts + 1):
         if size < min(STEP * tried, whole.hosts):
             continue
@@ -175,7 +174,7 @@ def fold_with(scenario: ScenarioLike, hosts: int, sample: int) -> Folded:
     for_law = read(with_files(scenario).get(FIELD, PACKETS)).kind == FLOWS
     given = _without_fidelity(scenario)
     complete = Prepared(given).complete()
-    whole = read_network(complete["topology"])
+    whole = whole_network(complete)
     if whole.hosts <= hosts:
         return Folded(given, whole.hosts, whole.hosts, "all", {})
     for name in OF_SINGLE_LINKS:
@@ -210,6 +209,18 @@ def fold_with(scenario: ScenarioLike, hosts: int, sample: int) -> Folded:
     return replace(folded, enough=number, short=short)
 
 
+def whole_network(complete: Mapping[str, Any]) -> Network:
+    """Return the network of a complete scenario; raise for one that does not fold."""
+    has_opposites = any(map(_has_opposites, parts_of(complete["workload"])))
+    return replace(read_network(complete["topology"]), has_opposites=has_opposites)
+
+
+def _has_opposites(part: Mapping[str, Any]) -> bool:
+    """Return true if hosts send to the opposite host in a part of the workload."""
+    pairs = part.get("pattern", part).get("pairs")
+    return pairs == "opposite" or part["kind"] in ("long_lived", "synchronised")
+
+
 def _without_fidelity(scenario: ScenarioLike) -> Scenario:
     """Return the scenario of a run with packets in which all flows have records."""
     names = (FIELD, RECORDS)
@@ -219,10 +230,12 @@ def _without_fidelity(scenario: ScenarioLike) -> Scenario:
 def _check_size(whole: Network, hosts: int, workload: Mapping[str, Any]) -> None:
     """Raise an error for fewer hosts than the smallest fold has."""
     if hosts < (least := least_hosts(whole, workload)):
+        is_odd = whole.has_opposites and whole.pods % 2 == 1
+        parity = ", odd in number as in the whole" if is_odd else ""
         raise FoldHostsError(
             f"hosts: {hosts}: too few; a fold needs the largest of {LEAST_HOSTS} hosts, "
             f"{LEAST_RACKS} racks and twice the senders of an incast, in whole racks of equal "
-            f"pods: here {least} or more"
+            f"pods{parity}: here {least} or more"
         )
 
 

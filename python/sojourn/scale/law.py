@@ -84,11 +84,14 @@ class FluidFlows:
     def blocks(self) -> Iterator["FluidFlows"]:
         """Return the flows in blocks, one at least, whose temporary arrays take little memory."""
         for first in range(0, max(1, len(self)), BLOCK):
-            rows = slice(first, first + BLOCK)
-            yield FluidFlows(
-                *(self.classes[rows], self.sizes[rows], self.loads[rows]),
-                *(self.switch_loads[rows], self.slowdowns[rows], self.limits[rows]),
-            )
+            yield self.take(slice(first, first + BLOCK))
+
+    def take(self, rows: slice | Flags) -> "FluidFlows":
+        """Return some of the flows."""
+        return FluidFlows(
+            *(self.classes[rows], self.sizes[rows], self.loads[rows]),
+            *(self.switch_loads[rows], self.slowdowns[rows], self.limits[rows]),
+        )
 
     def within_limits(self, slowdowns: Floats) -> Floats:
         """Return slowdowns of these flows, infinite for those that end after the time limit."""

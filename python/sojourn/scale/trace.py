@@ -84,6 +84,8 @@ def fold_trace(
         raise ScenarioError("workload.file: flows `after` others do not fold")
     columns = trace(scenario)
     flows = columns["flows"]
+    if not len(flows["start_s"]):
+        raise ScenarioError("workload.file: has no flow that starts before `time_limit`")
     groups = incasts(flows, rtt_s, whole.rates["access"])
     folding = _TraceFolding(whole, part, flows, groups, np.random.default_rng(seed))
     kept = folding.folded()

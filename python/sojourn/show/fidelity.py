@@ -7,7 +7,7 @@ from typing import Any
 from sojourn.analysis.fidelity import checked_flows, doubts
 from sojourn.base.units import count, format_count, format_size_range
 from sojourn.runs.results import Result
-from sojourn.scenario.fidelity import FLOWS, PACKETS, SAMPLE
+from sojourn.scenario.fidelity import FLOWS, PACKETS, RECORDS, SAMPLE
 
 
 def fidelity_lines(results: Iterable[Result]) -> list[str]:
@@ -17,7 +17,7 @@ def fidelity_lines(results: Iterable[Result]) -> list[str]:
     lines = [f"fidelity: {each['reason']}" for each in fidelities if "reason" in each]
     fidelities = [each for each in fidelities if each["kind"] != PACKETS]
     lines += [line for fidelity in fidelities for line in _lines(fidelity)]
-    lines += [line for summary in summaries for line in _first_sample_lines(summary)]
+    lines += [line for summary in summaries for line in _sample_lines(summary)]
     lines += _precision_lines([each for each in fidelities if "precision" in each])
     title = "self-check (law of one sample on another; mean, p99)"
     lines += _check_lines(title, [each.get("self_check", []) for each in fidelities])
@@ -41,11 +41,21 @@ def _lines(fidelity: Mapping[str, Any]) -> list[str]:
     return [*_network_lines(fidelity), *([counts] if is_sum else [])]
 
 
-def _first_sample_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Return a line that names the requested tables of the first of several samples, if any."""
+def _sample_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return what throughputs and tables of samples contain, where it differs from a run."""
     fidelity, scenario = summary["fidelity"], summary["scenario"]
-    if fidelity["kind"] != SAMPLE or len(fidelity["seeds"]) == 1:
+    if fidelity["kind"] != SAMPLE:
         return []
+    lines = []
+    if summary.get("long_lived") and fidelity["kept"] * len(fidelity["seeds"]) != fidelity["hosts"]:
+        lines.append("throughputs of long-lived flows: of the whole network, by its hosts")
+    if (one_in := scenario.get(RECORDS, 1)) > 1:
+        lines.append(f"{RECORDS} = {one_in} is not used: samples record all of their flows")
+    return lines + ([] if len(fidelity["seeds"]) == 1 else _first_sample_lines(scenario))
+
+
+def _first_sample_lines(scenario: Mapping[str, Any]) -> list[str]:
+    """Return a line that names the requested tables of the first of several samples, if any."""
     record, samples = (_table(scenario.get(name)) for name in ("record", "samples"))
     words = {
         "counters of links over time": record,
