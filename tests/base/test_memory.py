@@ -53,6 +53,19 @@ def test_a_scenario_that_exceeds_memory_is_rejected_before_the_run(
     assert time.monotonic() - start < 5
 
 
+def test_links_of_an_ideal_need_less_memory_than_those_of_packets() -> None:
+    # 249,600 links took 88 MB under processor sharing.
+    clos = {"kind": "clos", "pods": 130, "edges_per_pod": 16, "hosts_per_edge": 48}
+    topology = clos | {"aggregations_per_pod": 8, "cores": 64}
+    poisson = {"kind": "poisson", "load": 0.1, "flows": 1000, "sizes": SIZES}
+    whole = {"topology": topology, "workload": poisson}
+    ideal = r"topology: needs about 9\d MB of memory"
+    with pytest.raises(ScenarioError, match=ideal):
+        sojourn.run(whole | {"model": "processor_sharing"}, memory="50 MB")
+    with pytest.raises(ScenarioError, match=r"topology: needs about 8\d\d MB of memory"):
+        sojourn.run(whole | {"transport": "dctcp"}, memory="50 MB")
+
+
 def test_more_flows_than_32_bit_numbers_are_rejected() -> None:
     many = {"kind": "incast", "fan_in": 4, "size": "1 B", "interval": "1 ps"}
     with pytest.raises(ScenarioError, match=r"workload: 4\.000e12 flows; .* than 4294967295"):

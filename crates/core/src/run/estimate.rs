@@ -22,6 +22,8 @@ const NODE: f64 = 150.0;
 /// Bytes for each link of the graph, with its port, queue and packets, and its counters as columns: in the
 /// core and in the Python package.
 const LINK: f64 = 3_000.0;
+/// Bytes for each link of an ideal, which has neither packets nor their counters, in the same places.
+const LINK_OF_IDEAL: f64 = 300.0;
 /// Bytes for each flow record: in the core, in a growing column, and in the tables of the Python package.
 const RECORD: f64 = 200.0;
 /// Bytes for each sample, in the same places.
@@ -133,7 +135,11 @@ impl Scenario {
         let (nodes, links) = (graph.nodes.len() as f64, graph.links.len() as f64);
         let targets = workload.flows.min(graph.hosts.len() as f64);
         let mut paths = Paths::new(graph);
-        let network = nodes * NODE + paths.table_bytes(targets) + links * LINK;
+        let link = match self.model {
+            Model::Packet => LINK,
+            Model::Ideal(_) => LINK_OF_IDEAL,
+        };
+        let network = nodes * NODE + paths.table_bytes(targets) + links * link;
         let (breakdown_row, live_breakdown) =
             if self.account { (BREAKDOWN_ROW, LIVE_BREAKDOWN) } else { (0.0, 0.0) };
         let has_stack = self.transport.as_ref().is_some_and(|main| main.has_own_stack());
