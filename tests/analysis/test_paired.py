@@ -12,7 +12,7 @@ from scipy import signal
 
 import sojourn
 from conftest import SCENARIO, make_result
-from sojourn import Run, ScenarioError, cli, metrics, pairs
+from sojourn import Run, ScenarioError, accounts, cli, metrics, pairs
 from sojourn.compare import paired_tables
 
 WHOLE = (metrics.ALL,)
@@ -309,3 +309,27 @@ def test_flows_of_one_run_only_are_not_unfinished(
     assert f"of {one_sided + min(sizes):,} flows" not in sentence
     notes = "\n".join(paired_tables.notes(table, vary))
     assert f"up to {one_sided} flows are measured in only one of two runs" in notes
+
+
+def test_measured_flows_without_common_numbers_are_paired_by_seed() -> None:
+    # The warm-up of the high load starts more flows than the whole run of the low one.
+    sizes = {"kind": "fixed", "size": "20 KB"}
+    base = SCENARIO | {
+        "warm_up": "10 ms",
+        "workload": {"kind": "poisson", "load": 0.05, "stop": "20 ms", "sizes": sizes},
+        "account": True,
+    }
+    low, high = (sojourn.override(base, {"workload.load": load}) for load in (0.05, 0.8))
+    made = [
+        Run({"load": load, "seed": 1}, sojourn.run(scenario))
+        for load, scenario in ((0.05, low), (0.8, high))
+    ]
+    flows = [metrics.judged(run.result) for run in made]
+    assert max(flows[0]["flow"]) < min(flows[1]["flow"])
+    means = [side["fct_s"].to_numpy().mean() for side in flows]
+    row = mean_row(pairs.ratios(made, by="load", buckets=WHOLE))
+    assert row["value"] == pytest.approx(means[1] / means[0])
+    assert (row["same_flows"], row["one_sided"]) == (False, 0)
+    difference = accounts.differences(made, "load").filter(size="all", metric="all")
+    assert difference["value"].item() == pytest.approx(means[1] - means[0])
+    assert not difference["same_flows"].item()

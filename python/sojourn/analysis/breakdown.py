@@ -14,7 +14,7 @@ import polars as pl
 from sojourn._core import ScenarioError
 from sojourn.analysis import convergence, metrics, rpc
 from sojourn.analysis.metrics import Bucket
-from sojourn.analysis.paired import IDENTITY, reference_of
+from sojourn.analysis.paired import IDENTITY, are_disjoint, reference_of
 from sojourn.runs.answers import by_sample
 from sojourn.runs.results import Result, Run
 
@@ -416,6 +416,7 @@ def _paired(*results: Result) -> tuple[list[pl.DataFrame], bool]:
         for side, other in ((first, second), (second, first))
     ]
     same = all(common[0][name].equals(common[1][name]) for name in ("flow", *IDENTITY))
+    same = same and not are_disjoint(*map(metrics.judged, results))
     return (common, True) if same else ([first, second], False)
 
 

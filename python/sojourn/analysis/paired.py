@@ -196,12 +196,12 @@ class _Pair:
         baseline_flows: pl.DataFrame,
         in_both: pl.DataFrame,
         *,
-        are_drawn: bool,
+        are_others: bool,
     ) -> None:
         """Select the flows that finished under both schemes, if the flows are the same.
 
-        `in_both` has the numbers of the flows of both runs, in whatever bucket. Flows that
-        `are_drawn` from a law are never the same.
+        `in_both` are the flows of both runs, in whatever bucket. They decide for a bucket without
+        common flows. Flows of runs that `are_others` are never the same.
         """
         both = flows.join(baseline_flows, on="flow", how="full", suffix=BASELINE, coalesce=True)
         both = both.sort("start_s", "flow", maintain_order=True)
@@ -212,9 +212,10 @@ class _Pair:
         one_sided = both.filter(
             pl.any_horizontal(pl.col("outcome", f"outcome{BASELINE}").is_null())
         )
-        self.same = not are_drawn and one_sided.join(in_both, on="flow", how="semi").is_empty()
+        self.same = not are_others and one_sided.join(in_both, on="flow", how="semi").is_empty()
+        compared = in_both if common.is_empty() else common
         self.same = self.same and all(
-            common[name].equals(common[f"{name}{BASELINE}"]) for name in IDENTITY
+            compared[name].equals(compared[f"{name}{BASELINE}"]) for name in IDENTITY
         )
         self.unfinished = common.filter(~is_done & is_done_baseline).height
         self.unfinished_against = common.filter(is_done & ~is_done_baseline).height
@@ -287,10 +288,17 @@ def _pairs(
     are_drawn = any(
         side.summary.get("fidelity", {}).get("kind") == FLOWS for side in (result, baseline)
     )
-    in_both = sides[0].select("flow").join(sides[1], on="flow", how="semi")
+    are_others = are_drawn or are_disjoint(*sides)
+    in_both = sides[0].join(sides[1], on="flow", suffix=BASELINE)
     for bucket in buckets:
         selected, selected_baseline = (flows.filter(*metrics.within(bucket)) for flows in sides)
-        yield bucket, _Pair(selected, selected_baseline, in_both, are_drawn=are_drawn)
+        yield bucket, _Pair(selected, selected_baseline, in_both, are_others=are_others)
+
+
+def are_disjoint(flows: pl.DataFrame, others: pl.DataFrame) -> bool:
+    """Return true if both tables have flows, but no common number, so that none are the same."""
+    common = flows.join(others, on="flow", how="semi")
+    return common.is_empty() and not (flows.is_empty() or others.is_empty())
 
 
 def _with_bounds(result: Result) -> pl.DataFrame:
