@@ -161,6 +161,37 @@ def test_a_ratio_without_many_flows_unfinished_under_both_schemes_is_marked() ->
     assert len(paired_tables.notes(finished, "scheme")) == 1
 
 
+def test_waiting_times_count_in_seeds_without_a_flow_that_finished_under_both() -> None:
+    made = runs_of(one=[[1.0, 1.0], [1.0, 1.0], [1.0]], other=[[2.0, None], [None, None], [None]])
+    row = mean_row(pairs.ratios(made))
+    # Unfinished flows have waited for almost the ten seconds of the run.
+    ratios = [(2 + 9.999) / 2, (10 + 9.999) / 2, 10]
+    assert row["with_unfinished"] == pytest.approx(math.prod(ratios) ** (1 / 3))
+    assert (row["value"], row["seeds"]) == (2.0, 1)
+
+
+def test_terminated_flows_are_not_unfinished_and_have_no_bound() -> None:
+    one, other = runs_of(one=[[1.0] * 20], other=[[2.0] * 14 + [None] * 6])
+    gave_up = pl.when(pl.col("flow") >= 16).then(pl.lit("terminated")).otherwise("outcome")
+    flows = other.result.flows.with_columns(gave_up.alias("outcome"))
+    result = sojourn.Result(flows, other.result.samples, other.result.summary)
+    table = pairs.ratios([one, Run(other.labels, result)], buckets=WHOLE)
+    assert [mean_row(table)[name] for name in ("unfinished", "terminated")] == [2, 4]
+    (sentence,) = paired_tables.sentences(table, "scheme")
+    assert ", without 2 of 20 flows, unfinished under other (at least " in sentence
+    assert sentence.endswith(" with their waiting times), and 4 terminated")
+    flows = flows.filter(pl.col("outcome") != "unfinished")
+    result = sojourn.Result(flows, other.result.samples, other.result.summary)
+    table = pairs.ratios([one, Run(other.labels, result)], buckets=WHOLE)
+    (sentence,) = paired_tables.sentences(table, "scheme")
+    assert sentence.endswith(", without 4 of 18 flows, terminated")
+    (warning,) = paired_tables.warnings(table, "scheme")
+    assert warning == "warning: 4 of 18 flows were terminated under other or one and are excluded"
+    assert "*: without terminated flows" in "".join(paired_tables.notes(table, "scheme"))
+    (printed,) = paired_tables.tables(table)
+    assert printed.rows[0][2:4] == ("-", "4")
+
+
 def test_without_a_flow_that_finished_under_both_schemes_there_is_no_ratio() -> None:
     table = pairs.ratios(runs_of(one=[[1.0, None]], other=[[None, 1.0]]))
     (sentence,) = paired_tables.sentences(table, "scheme")

@@ -46,6 +46,7 @@ COLUMNS = (
     "unfinished",
     "unfinished_against",
     "unfinished_both",
+    "terminated",
     "with_unfinished",
     "one_sided",
     "repeated",
@@ -97,10 +98,11 @@ def ratios(
     * `same_flows`: true if flows were paired one by one;
     * `pairs`: number of flows that finished under both schemes, from which the ratio is computed;
     * `unfinished`, `unfinished_against`, `unfinished_both`: number of other flows, which did not
-      finish under the scheme only, under the baseline only, or under both. Terminated flows are
-      among them;
+      finish under the scheme only, under the baseline only, or under both;
+    * `terminated`: number of other flows, which were terminated under either or both;
     * `with_unfinished`: the ratio if unfinished flows count with their waiting times: a lower bound
-      if flows are unfinished under the scheme only, an upper bound if under the baseline only;
+      if flows are unfinished under the scheme only, an upper bound if under the baseline only.
+      Terminated flows do not count;
     * `one_sided`: number of flows that only one of the two runs has or measures, because they start
       after the end of the other or during its warm-up, or have another size. They are not among
       the other numbers.
@@ -217,12 +219,13 @@ class _Pair:
         self.same = self.same and all(
             compared[name].equals(compared[f"{name}{BASELINE}"]) for name in IDENTITY
         )
-        self.unfinished = common.filter(~is_done & is_done_baseline).height
-        self.unfinished_against = common.filter(is_done & ~is_done_baseline).height
-        self.unfinished_both = common.filter(~is_done & ~is_done_baseline).height
-        self.one_sided = one_sided.height
         is_timed = pl.col("outcome") != "terminated"
         counted = common.filter(is_timed, pl.col(f"outcome{BASELINE}") != "terminated")
+        self.unfinished = counted.filter(~is_done & is_done_baseline).height
+        self.unfinished_against = counted.filter(is_done & ~is_done_baseline).height
+        self.unfinished_both = counted.filter(~is_done & ~is_done_baseline).height
+        self.terminated = common.height - counted.height
+        self.one_sided = one_sided.height
         paired = by_sample(both.filter(is_done & is_done_baseline))
         self.samples = convergence.samples_of(paired)
         self.are_batches = convergence.are_batches(paired)
@@ -237,12 +240,15 @@ class _Pair:
             self.sides["counted"] = [_times(side.filter(is_timed), "") for side in sides]
             # Without pairs, unfinished flows are counted under each scheme.
             self.unfinished, self.unfinished_against, self.unfinished_both = (
-                flows.filter(~is_finished).height,
-                baseline_flows.filter(~is_finished).height,
+                flows.filter(is_timed, ~is_finished).height,
+                baseline_flows.filter(is_timed, ~is_finished).height,
                 0,
             )
+            self.terminated = sum(side.filter(~is_timed).height for side in sides)
             self.one_sided = 0
-        self.count = min(side["fct"].size for side in self.sides["paired"])
+        self.count, self.counted = (
+            min(side["fct"].size for side in self.sides[name]) for name in ("paired", "counted")
+        )
 
     def log_ratio(self, metric: str, selection: str = "paired") -> float:
         """Return the logarithm of the ratio; NaN without flows."""
@@ -317,7 +323,7 @@ def _rows(
     """Return a row for each metric; no rows without flows."""
     unfinished = {
         name: sum(getattr(pair, name) for pair in pairs)
-        for name in ("unfinished", "unfinished_against", "unfinished_both")
+        for name in ("unfinished", "unfinished_against", "unfinished_both", "terminated")
     }
     if not any(pair.count for pair in pairs) and not any(unfinished.values()):
         return []
@@ -329,7 +335,7 @@ def _rows(
             value, low, high = with_flows[0].interval(metric)
         else:
             value, low, high = interval(np.array([pair.log_ratio(metric) for pair in with_flows]))
-        counted = [pair.log_ratio(metric, "counted") for pair in with_flows]
+        counted = [pair.log_ratio(metric, "counted") for pair in pairs if pair.counted]
         rows.append(
             {
                 **labels,
@@ -417,7 +423,7 @@ def _by_seed(values: Sequence[Sequence[float]]) -> dict[str, Any]:
     pairs = np.array(values).reshape(-1, 2)
     pairs = pairs[np.isfinite(pairs).all(axis=1) & (pairs > 0).all(axis=1)]
     value, low, high = interval(np.log(pairs[:, 0] / pairs[:, 1]))
-    names = ("unfinished", "unfinished_against", "unfinished_both", "one_sided")
+    names = ("unfinished", "unfinished_against", "unfinished_both", "terminated", "one_sided")
     unfinished = dict.fromkeys(names, 0)
     ratio = {"value": value, "low": low, "high": high, "seeds": len(pairs), "same_flows": True}
     return {**ratio, **unfinished, "with_unfinished": math.nan}

@@ -29,7 +29,7 @@ LEAST_CHANGE = 0.02
 """Relative change of a mean below which a sentence names no part of it."""
 
 MARK = "*"
-"""Mark of ratios that unfinished flows may change."""
+"""Mark of ratios that unfinished or terminated flows may change."""
 
 CALLS = "flows that start after others"
 
@@ -50,6 +50,7 @@ def tables(table: pl.DataFrame) -> list[Table]:
         return []
     output: list[Table] = []
     table = table.filter(pl.col("metric").is_in(list(METRICS)))
+    optional = ["terminated"] if table["terminated"].sum() else []
     for part in table.partition_by(*GROUP_COLUMNS, maintain_order=True):
         labels = label_columns(table)
         rows = []
@@ -62,6 +63,7 @@ def tables(table: pl.DataFrame) -> list[Table]:
                     *(str(first[label]) for label in labels),
                     f"{first['pairs']:,}",
                     " + ".join(map(str, unfinished)) if any(unfinished) else "-",
+                    *(f"{first[name]:,}" for name in optional),
                     *(ratios[name] for name in METRICS),
                 )
             )
@@ -70,7 +72,7 @@ def tables(table: pl.DataFrame) -> list[Table]:
             continue
         head = "size" if part["class"][0] == ALL.name else "class"
         title = f"ratio to {table['against'][0]}, {head}: {part[head][0]}"
-        columns = (*labels, "pairs", "unfinished", *METRICS)
+        columns = (*labels, "pairs", "unfinished", *optional, *METRICS)
         output.append(Table(title, columns, rows, labels=len(labels)))
     return output
 
@@ -205,12 +207,17 @@ def _left_out(row: dict[str, Any], by: str) -> str:
         return ""
     count, total = _unfinished(row)
     things = THINGS.get(row["metric"], "flows")
+    terminated = row["terminated"]
+    if not count:
+        return f", without {terminated:,} of {total:,} {things}, terminated"
     of_scheme, of_baseline = (row[name] for name in ("unfinished", "unfinished_against"))
     both = row["unfinished_both"]
     sides = {by: of_scheme + both, "against": of_baseline + both}
     names = " or ".join(scheme_name(by, row[name]) for name, number in sides.items() if number)
     with_them = f"{_bound(row)}{_number(row['with_unfinished'], row)} with their waiting times"
-    return f", without {count:,} of {total:,} {things}, unfinished under {names} ({with_them})"
+    others = f", and {terminated:,} terminated" if terminated else ""
+    unfinished = f"{count:,} of {total:,} {things}, unfinished under {names} ({with_them})"
+    return f", without {unfinished}{others}"
 
 
 def _bound(row: dict[str, Any]) -> str:
@@ -280,7 +287,12 @@ def notes(table: pl.DataFrame, by: str, runs: Sequence[Run] = ()) -> list[str]:
     lines = [f"ratios to {baseline}{same_flows_note(table)}, {method}"]
     ratios = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
     if any(map(may_change_ratio, ratios.to_dicts())):
-        lines.append(f"{MARK}: without unfinished flows, which may change the ratio")
+        counts = {
+            "unfinished": sum(_unfinished(row)[0] for row in ratios.to_dicts()),
+            "terminated": ratios["terminated"].sum(),
+        }
+        excluded = " or ".join(name for name, count in counts.items() if count)
+        lines.append(f"{MARK}: without {excluded} flows, which may change the ratio")
     if not table["same_flows"].all():
         others = table.filter(~pl.col("same_flows"))[by].unique(maintain_order=True).to_list()
         names: dict[str, list[str]] = {}
@@ -341,35 +353,38 @@ def _has_calls(part: Mapping[str, Any]) -> bool:
 
 
 def warnings(table: pl.DataFrame, by: str) -> list[str]:
-    """Return warnings where unfinished flows may change a ratio."""
+    """Return warnings where unfinished or terminated flows may change a ratio."""
     if table.is_empty():
         return []
     lines = []
     means = table.filter(pl.col("metric") == "FCT mean")
     for part in means.partition_by(by, maintain_order=True):
         rows = filter(may_change_ratio, part.to_dicts())
-        sensitive = [row for row in rows if row["unfinished"] + row["unfinished_against"]]
+        names = ("unfinished", "unfinished_against", "terminated")
+        sensitive = [row for row in rows if any(row[name] for name in names)]
         if sensitive:
             lines.append(_warning(sensitive, by, label_columns(table)))
     return lines
 
 
 def may_change_ratio(row: dict[str, Any]) -> bool:
-    """Return true if the excluded unfinished flows may change the ratio."""
+    """Return true if the excluded unfinished or terminated flows may change the ratio."""
     inside = row["low"] <= row["with_unfinished"] <= row["high"]
     count, total = _unfinished(row)
     is_one_sided = row["unfinished"] + row["unfinished_against"] > 0
-    return (is_one_sided and not inside) or count > MAX_UNFINISHED * total
+    return (is_one_sided and not inside) or count + row["terminated"] > MAX_UNFINISHED * total
 
 
 def _unfinished(row: dict[str, Any]) -> tuple[int, int]:
-    """Return the number of flows without a pair of completion times, and that of all flows."""
+    """Return the number of unfinished flows, and that of all flows."""
     count = sum(row[name] for name in ("unfinished", "unfinished_against", "unfinished_both"))
-    return count, row["pairs"] + count
+    return count, row["pairs"] + count + row["terminated"]
 
 
 def _warning(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
-    worst = max(rows, key=lambda row: row["unfinished"] + row["unfinished_against"])
+    worst = max(
+        rows, key=lambda row: row["unfinished"] + row["unfinished_against"] + row["terminated"]
+    )
     case = [f"{name}={worst[name]}" for name in labels if name != by]
     case += [worst[name] for name in GROUP_COLUMNS if worst[name] != ALL.name]
     place = f" ({', '.join(case)})" if case else ""
@@ -377,8 +392,13 @@ def _warning(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
     _, total = _unfinished(worst)
     count = f"; worst of {len(rows)}" if len(rows) > 1 else ""
     scheme, baseline = (scheme_name(by, worst[name]) for name in (by, "against"))
+    if not one_sided:
+        return (
+            f"warning: {worst['terminated']:,} of {total:,} flows were terminated under "
+            f"{scheme} or {baseline} and are excluded{place}{count}"
+        )
     effect = "no flow finished under both"
-    if not math.isnan(worst["with_unfinished"]):
+    if not math.isnan(worst["value"]):
         number = _number(worst["with_unfinished"], worst)
         effect = f"with their waiting times the ratio is {_bound(worst)}{number}"
     return (
