@@ -280,6 +280,25 @@ def test_names_elsewhere_are_explained_by_a_table_that_is_valid(name: str) -> No
         assert checked == check(SCENARIO | {"transport": schemes["EQDS"]["transport"]})["transport"]
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("all", "must not be `all`, which names all flows"),
+        ("a request", "must not end in ` request` or ` response`, as classes of calls do, not"),
+        ("a response", "must not end in ` request` or ` response`, as classes of calls do, not"),
+    ],
+)
+def test_classes_with_names_of_tables_are_rejected(name: str, message: str) -> None:
+    # Otherwise the flows would be added to all flows, or counted as calls without a response.
+    part = SCENARIO["workload"]
+    mixed = {"kind": "mixed", "parts": [part, part | {"class": name}]}
+    with pytest.raises(ScenarioError, match=re.escape(f"workload.parts[1].class: {message}")):
+        check(SCENARIO | {"workload": mixed})
+    with pytest.raises(ScenarioError, match=re.escape(f"workload.class: {message}")):
+        check(override(SCENARIO, {"workload.class": name}))
+    check(override(SCENARIO, {"workload.class": f"{name} of a"}))
+
+
 def test_values_of_other_types_are_rejected() -> None:
     with pytest.raises(
         ScenarioError, match="seed: must be a string, a number, true or false, a list or a table"

@@ -60,6 +60,7 @@ class Prepared:
         fields = {name: value for name, value in scenario.items() if name != fidelity.FIELD}
         self.text, self.texts = encode(fields)
         self._core: _core.Prepared | None = _core.prepare(self.text, self.texts)
+        _check_classes(fields.get("workload"), "workload")
 
     @property
     def core(self) -> _core.Prepared:
@@ -76,6 +77,29 @@ class Prepared:
         """Return the scenario with all defaults filled in."""
         given = {} if self._fidelity is None else {fidelity.FIELD: self._fidelity}
         return with_texts(json.loads(self.core.show()), self.texts) | given
+
+
+ALL_FLOWS = "all"
+"""Name of all flows in tables beside those of classes."""
+
+OF_CALLS = (" request", " response")
+"""Endings of the classes of the two flows of a call."""
+
+
+def _check_classes(workload: Any, field: str) -> None:
+    """Raise `ScenarioError` for a class whose flows would count as all flows or as calls."""
+    if not isinstance(workload, Mapping):
+        return
+    for index, part in enumerate(workload.get("parts", ())):
+        _check_classes(part, f"{field}.parts[{index}]")
+    name = str(workload.get("class", ""))
+    if name == ALL_FLOWS:
+        raise ScenarioError(f"{field}.class: must not be `{ALL_FLOWS}`, which names all flows")
+    if name.endswith(OF_CALLS):
+        endings = " or ".join(f"`{ending}`" for ending in OF_CALLS)
+        raise ScenarioError(
+            f"{field}.class: must not end in {endings}, as classes of calls do, not `{name}`"
+        )
 
 
 def encode(scenario: ScenarioLike) -> tuple[str, list[str]]:
