@@ -250,6 +250,21 @@ def test_the_interval_of_the_median_has_its_coverage(count: int, coverage: float
     assert covered == pytest.approx(coverage, abs=0.013)
 
 
+def test_seeds_without_flows_do_not_count_in_means() -> None:
+    of_seeds = [make_result(fcts, simulated_s=9e9) for fcts in ([1.0], [], [3.0], [5.0], [])]
+    runs = [Run({"seed": seed}, result) for seed, result in enumerate(of_seeds)]
+    names = {f"FCT {name}": metrics.fct(name) for name in ("mean", "p50")}
+    measured = metrics.measure(runs, **names, flows=metrics.flows())
+    for median in (False, True):
+        mean, p50, flows = metrics.across_seeds(measured, median=median).to_dicts()
+        assert (mean["value"], mean["seeds"]) == (3.0, 3)
+        assert math.isnan(p50["value"])
+        assert (p50["seeds"], flows["seeds"]) == (5, 5)
+    empty = metrics.across_seeds(measured.filter(seed=1, metric="FCT mean"))
+    assert math.isnan(empty["value"].item())
+    assert empty["seeds"].item() == 1
+
+
 def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
     runs = [
         Run({"scheme": scheme, "seed": seed}, make_result([1e-6 * (seed + offset)]))

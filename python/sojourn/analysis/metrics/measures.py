@@ -246,6 +246,9 @@ def across_seeds(
 ) -> pl.DataFrame:
     """Reduce a table of `measure` to means or medians over seeds, with 95 % confidence bounds.
 
+    Seeds in which a metric with `mean` in its name is NaN have no flows and do not count. (Seeds
+    with too few flows for a percentile do, since others alone would be biased.)
+
     The bounds of a mean are Student's, and NaN below `LEAST_FOR_MEAN` seeds; those of a median are
     order statistics, and NaN below `LEAST_FOR_MEDIAN` seeds. With `ratios`, the bounds of means of
     positive values are those of logarithms (`interval_about`), as of claims. The columns are the
@@ -259,6 +262,9 @@ def across_seeds(
     names = table.select(labels).unique(maintain_order=True).rows(named=True)
     for name, group in zip(names, table.partition_by(labels, maintain_order=True), strict=True):
         values = group["value"].to_numpy()
+        if "mean" in str(name["metric"]).split():
+            with_flows = values[~np.isnan(values)]
+            values = with_flows if len(with_flows) else values
         value, low, high = interval(values)
         rows.append(
             {
