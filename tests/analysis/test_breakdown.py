@@ -120,6 +120,21 @@ def test_differences_of_one_seed_have_intervals_by_batches(breakdowns: list[sojo
         assert (row["value"], row["low"], row["high"]) == pytest.approx(expected)
 
 
+def test_equal_parts_differ_by_zero_and_not_by_rounding_errors() -> None:
+    changes = {"time_limit": "3 ms", "workload.load": 0.9, "topology.delay": "10 us"}
+    base = sojourn.override(BREAKDOWN, {**changes, "topology.senders": 6, "topology.receivers": 6})
+    base = {name: value for name, value in base.items() if name != "environment"}
+    labelled = [
+        ({"transport": kind}, sojourn.override(base, {"transport": kind}))
+        for kind in ("tcp", "dctcp")
+    ]
+    table = accounts.differences(sweep(over_seeds(labelled, 4)), "transport").filter(size="all")
+    small = table.filter(pl.col("value").abs() < 1e-13)
+    assert not small.is_empty()
+    assert (small["value"] == 0).all()
+    assert (small["low"] == small["high"]).all()
+
+
 def test_different_flows_are_compared_by_means_without_intervals() -> None:
     sizes = BREAKDOWN | {"workload": {**BREAKDOWN["workload"], "flows": 60}}
     labelled = [

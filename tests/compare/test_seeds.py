@@ -48,6 +48,16 @@ def test_seeds_that_give_the_same_runs_are_one_run() -> None:
     assert breakdown.differences(accounts, "transport")["seeds"].max() == 1
 
 
+def test_intervals_are_stated_although_some_seeds_lack_flows() -> None:
+    compared = sojourn.comparison(base(4), SCHEMES, seeds=3)
+    part = pl.col("metric") == "slowdown mean"
+    few = compared.table.with_columns(
+        seeds=pl.when(part).then(pl.lit(2)).otherwise("seeds").cast(pl.Int64)
+    )
+    notes = tables.comparison_notes(few, compared.runs, median=False)
+    assert any("means over seeds ± 95 % confidence" in note for note in notes)
+
+
 def test_ratios_of_which_some_seeds_have_no_flow_state_that() -> None:
     drawn = {
         "kind": "poisson",

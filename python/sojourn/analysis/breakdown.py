@@ -252,7 +252,15 @@ def _over_seeds(rows: list[dict[str, Any]]) -> pl.DataFrame:
     if not rows:
         return pl.DataFrame()
     table = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
-    return metrics.across_seeds(table)
+    return _rounded(metrics.across_seeds(table))
+
+
+def _rounded(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table without rounding errors: times are whole picoseconds.
+
+    The sum of a negative zero and zero is zero.
+    """
+    return table.with_columns(pl.col("value", "low", "high").round(15) + 0.0)
 
 
 def _means(flows: pl.DataFrame) -> dict[str, float]:
@@ -394,7 +402,7 @@ def differences(
     if summary["seeds"].max() == 1:
         summary = summary.update(table.select(*labels, "low", "high"), on=labels)
     same = table.group_by(labels).agg(pl.col("same_flows").all())
-    return summary.join(same, on=labels, how="left", maintain_order="left")
+    return _rounded(summary.join(same, on=labels, how="left", maintain_order="left"))
 
 
 def _comparable(results: Sequence[Result]) -> list[pl.DataFrame]:

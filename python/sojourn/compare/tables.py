@@ -309,10 +309,10 @@ def _self_check_note(table: pl.DataFrame, runs: Sequence[Run]) -> str:
 
 def _statistic(table: pl.DataFrame, median: bool) -> str:
     """Describe the values and their intervals."""
-    # Schemes whose runs are the same with all seeds have one.
-    several = table.filter(pl.col("seeds") > 1)
-    seeds = (table if several.is_empty() else several)["seeds"].to_list()
-    if max(seeds) == 1:
+    # Some rows have fewer: schemes whose runs are the same with all seeds, and sizes or breakdowns
+    # without a finished flow in some.
+    seeds = max(table["seeds"].to_list())
+    if seeds == 1:
         p99s = table.filter(pl.col("metric").is_in(list(P99S)), pl.col("low").is_finite())
         values = "means" if p99s.is_empty() else "means and p99s"
         batches = "ten batches" if p99s.is_empty() else "ten batches or more"
@@ -320,7 +320,7 @@ def _statistic(table: pl.DataFrame, median: bool) -> str:
         return f"one run each{intervals}"
     least = metrics.LEAST_FOR_MEDIAN if median else metrics.LEAST_FOR_MEAN
     values = "medians over seeds" if median else "means over seeds"
-    if min(seeds) < least:
+    if seeds < least:
         return f"{values}; too few seeds for an interval (least: {least})"
     return f"{values} ± 95 % confidence" + (", by order statistics" if median else "")
 

@@ -50,11 +50,11 @@ def _percent(share: float) -> str:
 
 
 def format_duration(row: Mapping[str, Any]) -> str:
-    """Format a duration and the half-width of its interval, if known."""
+    """Format a duration and the half-width of its interval, if known and not zero."""
     if not row["value"] or math.isnan(row["value"]):
         return "-"
     half_width = row["high"] - row["value"]
-    interval = "" if math.isnan(half_width) else f" ± {format_time(half_width)}"
+    interval = f" ± {format_time(half_width)}" if half_width > 0 else ""
     return format_time(row["value"]) + interval
 
 

@@ -93,9 +93,9 @@ def breakdown_tables(
     Parts below 1 % of the time in all rows are omitted, and sizes that contain all flows. `show`
     formats a row's value in seconds; titles begin with `prefix`.
     """
-    if table.is_empty():
+    names = [] if table.is_empty() else significant_metrics(table)
+    if not names:
         return []
-    names = significant_metrics(table)
     group_columns = [name for name in GROUP_COLUMNS if name in table.columns]
     tables: list[Table] = []
     for part in table.partition_by(group_columns, maintain_order=True):
@@ -123,9 +123,9 @@ def breakdown_summary(
     A row is a size or a class under a scheme. Parts and sizes are omitted as in
     `breakdown_tables`.
     """
-    if table.is_empty():
+    names = [] if table.is_empty() else significant_metrics(table)
+    if not names:
         return []
-    names = significant_metrics(table)
     group_columns = [name for name in GROUP_COLUMNS if name in table.columns]
     rows: list[list[str]] = []
     first: list[list[str]] = []
