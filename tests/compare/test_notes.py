@@ -8,7 +8,7 @@ import pytest
 
 import sojourn
 from conftest import COMPARED
-from sojourn.compare import comparison, paired_tables, tables
+from sojourn.compare import comparison, paired_plot, paired_tables, tables
 from sojourn.runs.results import Run
 from sojourn.show.warnings import drop_warnings, load_warnings
 
@@ -24,6 +24,17 @@ def test_a_note_names_the_schemes_whose_flows_differ_and_the_cause() -> None:
         "note: some flows of lossless_datacentre differ from those of lossy_datacentre "
         "(packet headers of another environment change the flows that a load offers)"
     )
+
+
+def test_ratios_are_on_the_same_flows_only_under_all_schemes(tmp_path: Path) -> None:
+    same, other = {"transport": "swift"}, {"environment": "lossless_datacentre"}
+    for changed, expected in (({}, True), ({"other": other}, False)):
+        schemes = {"dctcp": {}, "swift": same, **changed}
+        compared = sojourn.comparison({**COMPARED, "schemes": schemes})
+        (note, *_) = paired_tables.notes(compared.pairs, compared.by, compared.runs)
+        assert note.startswith("ratios to dctcp on the same flows, ") == expected
+        paired_plot.draw(compared.pairs, compared.by, tmp_path / "pairs", formats=["svg"])
+        assert ("same flows" in (tmp_path / "pairs.svg").read_text()) == expected
 
 
 def test_batches_are_named_only_with_an_interval() -> None:

@@ -85,7 +85,7 @@ def draw(
         for axes in np.ravel(grid)[1:]:
             axes.set_yticks(range(len(cases)), [""] * len(cases))
         baseline = scheme_name(by, table["against"][0])
-        label = f"mean completion time over that of {baseline}{same_flows_note(table)}"
+        label = f"mean completion time over that of {baseline}{same_flows_note(drawn)}"
         picture.supxlabel(label, fontsize=10)
         handles, names = first.get_legend_handles_labels()
         columns, names = plot.fitted(picture, names, 72 * picture.get_figwidth() - 20, 6)

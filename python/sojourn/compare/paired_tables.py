@@ -437,8 +437,8 @@ def _number(value: float, row: dict[str, Any]) -> str:
 
 
 def same_flows_note(table: pl.DataFrame) -> str:
-    """Return a note if flows are the same under all schemes, else an empty string."""
-    return " on the same flows" if table["same_flows"].any() else ""
+    """Return a note if flows are the same in all rows, else an empty string."""
+    return " on the same flows" if table["same_flows"].all() else ""
 
 
 def label_columns(table: pl.DataFrame) -> list[str]:
