@@ -218,6 +218,18 @@ def test_a_mean_of_few_flows_causes_a_warning() -> None:
     assert lines["rare"].startswith("1 % of the flows make up 9")
 
 
+def test_a_size_without_p99_is_not_near_the_minimum_rto_that_a_transport_lacks() -> None:
+    answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
+    flows = answer.flows.head(99)
+    scenario = answer.summary["scenario"]
+    for least, p99_s in (("none", None), ("10 ms", 10e-3), ("10 ms", None)):
+        transport = scenario["transport"] | {"reliability": {"min_rto": least}}
+        of_least = answer.summary | {"scenario": scenario | {"transport": transport}}
+        fcts = flows if p99_s is None else answer.flows.with_columns(fct_s=pl.lit(p99_s))
+        lines = doubts(Result(fcts, answer.samples, of_least))
+        assert ("cliff" in lines) == (p99_s is not None)
+
+
 def test_a_trend_with_size_causes_a_warning_if_there_are_flows_enough() -> None:
     answer = sojourn.run(FOLDABLE | {"fidelity": SAMPLE})
     row = {"above": 0.0, "up_to": 1e4, "mean": 0.2, "p99": 0.0}

@@ -98,7 +98,8 @@ def _doubts(result: Result) -> Doubts:
         )
     rto = _least_rto(result)
     cliffs = rows.filter(pl.col("p99").is_between(rto / CLIFF, rto * CLIFF))["size"].to_list()
-    if cliffs:
+    # Without a minimum RTO both are NaN, and NaN is between NaN and NaN.
+    if cliffs and math.isfinite(rto):
         lines["cliff"] = (
             len(cliffs),
             f"p99 of {', '.join(cliffs)} is near the minimum RTO of {format_time(rto)}, where it "
