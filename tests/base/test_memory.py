@@ -62,7 +62,7 @@ def test_links_of_an_ideal_need_less_memory_than_those_of_packets() -> None:
     ideal = r"topology: needs about 9\d MB of memory"
     with pytest.raises(ScenarioError, match=ideal):
         sojourn.run(whole | {"model": "processor_sharing"}, memory="50 MB")
-    with pytest.raises(ScenarioError, match=r"topology: needs about 8\d\d MB of memory"):
+    with pytest.raises(ScenarioError, match=r"topology: needs about 7\d\d MB of memory"):
         sojourn.run(whole | {"transport": "dctcp"}, memory="50 MB")
 
 
