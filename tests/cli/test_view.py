@@ -6,6 +6,7 @@ import pytest
 
 from sojourn import cli
 from sojourn.runs.results import Result
+from sojourn.view import loading, page
 
 LAB = """
 transport = "dctcp"
@@ -27,9 +28,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_scenario_is_run_and_a_result_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["view", "lab.toml", "--no-open"]) == 0
-    page = Path("results/view/lab.html")
-    assert f"written to {page}" in capsys.readouterr().out
-    assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
+    file = Path("results/view/lab.html")
+    assert f"written to {file}" in capsys.readouterr().out
+    assert "Content-Security-Policy" in file.read_text(encoding="utf-8")
     assert cli.invoke(["run", "lab.toml", "--out", "lab"]) == 0
     assert cli.invoke(["view", "lab", "--no-open", "--out", "pages/one.html"]) == 0
     assert Path("pages/one.html").exists()
@@ -84,3 +85,15 @@ def test_runs_without_finished_flows_have_a_page() -> None:
         assert cli.invoke(["view", "none.toml", "--no-open"]) == 0
     two = ["view", "none.toml", "--vary", "transport=dctcp,tcp", "--no-open", "--out", "two.html"]
     assert cli.invoke(two) == 0
+
+
+def test_two_files_have_the_environment_that_they_have_in_a_comparison() -> None:
+    lossless = LAB.replace('"dctcp"', '"dcqcn"')
+    Path("lossless.toml").write_text(lossless, encoding="utf-8")
+    runs = loading.load([Path("lab.toml"), Path("lossless.toml")], [], [], {})
+    varied = loading.load([Path("lab.toml")], ["transport=dctcp,dcqcn"], [], {})
+    for run, other in zip(runs, varied, strict=True):
+        assert run.result.summary["scenario"]["environment"] == "lossless_datacentre"
+        assert run.result.flows.equals(other.result.flows)
+    text = page.render(runs, source="lab.toml lossless.toml")
+    assert text.count("environment: lossless_datacentre: packets of ") == 2

@@ -526,7 +526,7 @@ def test_a_selection_of_all_flows_has_the_bounds_of_their_size(
 
 def test_of_several_samples_links_of_the_first_are_offered(opened: Callable[..., Any]) -> None:
     shown = opened("samples")
-    lines = shown("[...document.querySelectorAll('.fidelity p')].map((one) => one.textContent)")
+    lines = shown("[...document.querySelectorAll('.lines p')].map((one) => one.textContent)")
     assert lines[0].startswith("fidelity: sample: 2 x 64 of 192 hosts")
     assert "of the first sample only: network and flows in progress" in lines
     link = shown("document.querySelector('[aria-label=Network] .facts button').textContent")

@@ -102,17 +102,17 @@ def expand(
     The schemes of the table `schemes`, if there is one, come before the variations, with the label
     `scheme`. All have one environment, unless they name several (`environments.unify`).
     """
-    return environments.unify(_combinations(as_scenario(base), variations))
+    return environments.unify(combinations(as_scenario(base), variations))
 
 
 def shared_environment_lines(
     base: ScenarioLike, variations: Mapping[str, Iterable[Any]]
 ) -> list[str]:
     """Return a line if some combinations alone would have another environment, else nothing."""
-    return environments.lines(_combinations(as_scenario(base), variations))
+    return environments.lines(combinations(as_scenario(base), variations))
 
 
-def _combinations(
+def combinations(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations, each as it would be alone."""
@@ -124,7 +124,7 @@ def _combinations(
         if not pairs:
             raise ScenarioError(f"{shortened(name)}: no values to vary; give at least one")
         _check_distinct(name, [label for label, _ in pairs])
-    combinations = []
+    found = []
     for scheme, start in schemes_of(base):
         for combination in itertools.product(*labelled):
             labels = dict(scheme)
@@ -135,8 +135,8 @@ def _combinations(
                 if path in list(paths.values())[:number]:
                     raise ScenarioError(f"{name}: `{path}` is varied twice")
                 labels[name] = combination[number][0]
-            combinations.append((labels, scenario))
-    return combinations
+            found.append((labels, scenario))
+    return found
 
 
 def check_listed(name: str, listed: Any) -> None:

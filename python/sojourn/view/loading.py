@@ -1,5 +1,6 @@
 """Runs of a page: results that are read, and scenarios that are run with recordings."""
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from sojourn.base.errors import FileError
 from sojourn.runs.result_tables import flow_table
 from sojourn.runs.results import SUMMARY, Result, Run, no_such_flow
 from sojourn.runs.runner import run_many
-from sojourn.scenario import encoding, overrides, reading
+from sojourn.scenario import encoding, environments, overrides, reading
 from sojourn.view import recorded_blocks
 from sojourn.view.flow_blocks import SCHEME
 
@@ -40,7 +41,7 @@ def load(
     files = [path for path in paths if not path.is_dir()]
     if schemes and not files:
         raise ScenarioError("--scheme: needs a scenario file")
-    scenarios = [_scenarios(path, variations, schemes) for path in files]
+    scenarios = _scenarios(files, variations, schemes)
     named = [pair for pairs in scenarios for pair in pairs]
     count = len(named) + len(paths) - len(files)
     if count > MOST_RUNS:
@@ -83,19 +84,31 @@ def _check_flows(path: Path, flows: Sequence[int], result: Result) -> None:
 
 
 def _scenarios(
-    path: Path, variations: Mapping[str, Any], schemes: Sequence[str]
-) -> list[tuple[str, dict[str, Any]]]:
-    """Return the scenarios of a file with their names; of a table `schemes` those in `schemes`."""
-    scenario = reading.read(path)
-    for name in schemes:
-        overrides.choose_scheme(scenario, name)
-    pairs = [
-        (labels, expanded)
-        for labels, expanded in overrides.expand(scenario, variations)
-        if not schemes or labels[overrides.SCHEME] in schemes
-    ]
+    files: Sequence[Path], variations: Mapping[str, Any], schemes: Sequence[str]
+) -> list[list[tuple[str, dict[str, Any]]]]:
+    """Return the scenarios of each file with their names, in the environment of a comparison.
+
+    Of a table `schemes`, they are those in `schemes`.
+    """
+    combinations = []
+    for path in files:
+        scenario = reading.read(path)
+        for name in schemes:
+            overrides.choose_scheme(scenario, name)
+        combinations.append(
+            [
+                (labels or {SCHEME: path.stem}, each)
+                for labels, each in overrides.combinations(scenario, variations)
+            ]
+        )
+    unified = iter(environments.unify([pair for pairs in combinations for pair in pairs]))
     return [
-        (", ".join(map(str, labels.values())) or path.stem, scenario) for labels, scenario in pairs
+        [
+            (", ".join(map(str, labels.values())), each)
+            for labels, each in itertools.islice(unified, len(pairs))
+            if not schemes or labels[SCHEME] in schemes
+        ]
+        for pairs in combinations
     ]
 
 

@@ -13,6 +13,7 @@ from sojourn.base.units import format_time, parse_size
 from sojourn.runs.first_sample import has_several_samples, links_of_first_sample
 from sojourn.runs.results import Result, Run
 from sojourn.scenario.reading import kind_of
+from sojourn.show.environment import environment_line
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.view import (
     answer,
@@ -146,6 +147,7 @@ def _run(run: Run) -> dict[str, Any]:
         "name": str(run.labels[SCHEME]),
         "counts": _counts(run),
         "fidelity": _fidelity(result),
+        "environment": environment_line(result),
         "hasBreakdown": breakdown.are_kept(result),
         "refusal": "" if breakdown.are_kept(result) else loading.refusal(scenario),
         "hasPackets": not breakdown.is_ideal(result),

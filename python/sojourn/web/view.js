@@ -37,11 +37,11 @@ function addHead() {
   for (const run of head.runs) {
     const counts = run.counts.map((/** @type {string} */ count) => element("span", {}, count));
     const name = head.runs.length > 1 ? [element("strong", {}, run.name)] : [];
-    const fidelity = run.fidelity.map((/** @type {string} */ line) =>
+    const lines = [...run.fidelity, run.environment].map((/** @type {string} */ line) =>
       element("p", { class: "soft" }, ...withCode(line)),
     );
     content.append(element("div", { class: "counts soft" }, ...name, ...counts));
-    if (fidelity.length) content.append(element("div", { class: "fidelity" }, ...fidelity));
+    content.append(element("div", { class: "lines" }, ...lines));
   }
 }
 
