@@ -425,8 +425,22 @@ def test_a_series_per_second_is_the_rate_of_a_counter() -> None:
     columns = {"time_s": [1.0, 2.0, 4.0], "probe": ["sent"] * 3, "value": [0.0, 10.0, 10.0]}
     run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
     grown = metrics.series([run], "sent", per_second=True)
-    assert grown["time_s"].to_list() == [2.0, 4.0]
+    # A rate holds from the first of two samples to the second.
+    assert grown["time_s"].to_list() == [1.0, 2.0]
     assert grown["value"].to_list() == [10.0, 0.0]
+
+
+def test_the_counter_of_a_flow_begins_at_its_start() -> None:
+    # Flow 1 starts at 1 ms.
+    result = make_result([1.0, 1.0])
+    probe = "delivered_bytes flow 1"
+    columns = {"time_s": [2e-3, 4e-3, 6e-3], "probe": [probe] * 3, "value": [6.0, 10.0, 20.0]}
+    run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
+    grown = metrics.series([run], probe, per_second=True)
+    assert grown["time_s"].to_list() == [1e-3, 2e-3, 4e-3]
+    assert grown["value"].to_list() == pytest.approx([6e3, 2e3, 5e3])
+    (mean,) = metrics.series([run], probe, 1, per_second=True)["value"]
+    assert mean == pytest.approx(20 / 5e-3)
 
 
 def test_spans_of_a_series_have_a_least_duration() -> None:
@@ -437,7 +451,7 @@ def test_spans_of_a_series_have_a_least_duration() -> None:
     run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
     grown = metrics.series([run], "sent", per_second=True, least_s=3.0)
     # The last two of the eleven differences are in the third span.
-    assert grown["time_s"].to_list() == [1.0, 4.0, 7.0]
+    assert grown["time_s"].to_list() == [0.0, 3.0, 6.0]
     assert grown["value"].to_list() == pytest.approx([100 / 3, 100 / 3, 20])
     whole = metrics.series([run], "sent", per_second=True, least_s=60.0)
     assert whole["value"].to_list() == pytest.approx([300 / 11])

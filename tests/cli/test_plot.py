@@ -297,6 +297,32 @@ def test_throughputs_of_few_packets_do_not_exceed_the_rate_of_links(
             assert kilobytes == pytest.approx(20, rel=0.1)
 
 
+@pytest.mark.parametrize("picture", ["throughput", "link_throughput"])
+def test_a_throughput_is_drawn_from_the_start_of_a_flow_to_its_end(
+    picture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[Any] = []
+
+    def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
+        lines.extend(picture.axes[0].get_lines())
+        return plot.save(picture, stem, formats)
+
+    monkeypatch.setattr(run_pictures, "save", keep)
+    Path("stopped.toml").write_text(
+        'time_limit = "20 ms"\n'
+        'topology = { kind = "dumbbell", senders = 1, receivers = 1, rate = "1 Gbps" }\n'
+        'transport = { kind = "constant_rate", rate = "500 Mbps" }\n'
+        'samples = { interval = "2 ms", flows = [0], links = ["left->right"] }\n'
+        'workload = { kind = "long_lived", start = "6 ms", stop = "14 ms" }\n',
+        encoding="utf-8",
+    )
+    assert cli.invoke(["run", "stopped.toml", "--out", "out"]) == 0
+    assert cli.invoke(["plot", "out", "--what", picture, "--format", "svg"]) == 0
+    (line,) = lines
+    times, values = np.array(line.get_data(), dtype=float)
+    assert times[values > 0] == pytest.approx([6, 8, 10, 12, 14])
+
+
 def test_an_error_of_a_picture_names_the_class_of_a_controller(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

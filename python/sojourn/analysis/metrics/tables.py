@@ -190,8 +190,9 @@ def series(
 
     Long series are reduced to `points` spans, each with its mean and its highest value. With
     `per_second`, the values are rates of a counter, such as `transmitted_bytes left->right`, in
-    bytes per second. With `least_s`, no span is shorter than this time in seconds, except that of a
-    whole series. The documentation of `sojourn.plot` contains an example.
+    bytes per second, from `time_s` on; the counter of a flow begins at its start. With `least_s`,
+    no span is shorter than this time in seconds, except that of a whole series. The documentation
+    of `sojourn.plot` contains an example.
 
     The table `samples` of the scenario chooses the probes: `queue_bytes LINK` and
     `transmitted_bytes LINK` of its `queues` and `links`; `delivered_bytes flow N` of its `flows`,
@@ -199,12 +200,19 @@ def series(
     `measured_rtt_s flow N` of its `rtt_flows`; and always `active_flows`. Raises `ValueError` if
     no run has samples of the probe.
     """
-    value = pl.col("value").diff() / pl.col("time_s").diff() if per_second else pl.col("value")
+    columns, mean = {"time_s": pl.col("time_s"), "value": pl.col("value")}, pl.col("value").mean()
+    if per_second:
+        lasts = pl.col("time_s").diff()
+        value = pl.col("value").diff() / lasts
+        columns = {"time_s": pl.col("time_s").shift(1), "value": value, "lasts": lasts}
+        # The first interval of a flow may be shorter than the others.
+        mean = (pl.col("value") * pl.col("lasts")).sum() / pl.col("lasts").sum()
     tables, probes = [], set[str]()
     for run in runs:
         samples = run.result.samples.filter(pl.col("probe") == probe)
+        samples = _from_start(samples, probe, run.result) if per_second else samples
         span = max(math.ceil(samples.height / points), _rows_in(samples["time_s"], least_s), 1)
-        values = samples.select("time_s", value=value).drop_nulls()
+        values = samples.select(**columns).drop_nulls()
         number = pl.col("row") // span
         if least_s:
             # The rest of the series belongs to the last span, since it may be short.
@@ -214,7 +222,7 @@ def series(
             .group_by(number, maintain_order=True)
             .agg(
                 pl.col("time_s").first(),
-                pl.col("value").mean(),
+                mean.alias("value"),
                 pl.col("value").max().alias("high"),
             )
         )
@@ -224,6 +232,17 @@ def series(
         names = ", ".join(sorted(probes)) or "nothing; the scenario needs a table `samples`"
         raise ValueError(f"probe {probe!r}: not sampled (sampled: {names})")
     return pl.concat(tables)
+
+
+def _from_start(samples: pl.DataFrame, probe: str, result: Result) -> pl.DataFrame:
+    """Return the samples of a counter, of a flow with 0 at its start, which has no sample."""
+    counter, _, flow = probe.partition(" flow ")
+    if counter != "delivered_bytes" or samples.is_empty():
+        return samples
+    zero = samples.head(1).with_columns(
+        time_s=pl.lit(result.flows.filter(flow=int(flow))["start_s"][0]), value=pl.lit(0.0)
+    )
+    return pl.concat([zero.filter(pl.col("time_s") < samples["time_s"][0]), samples])
 
 
 def _rows_in(times: pl.Series, least_s: float) -> int:
