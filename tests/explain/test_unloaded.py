@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sojourn
+from conftest import FOLDABLE
 from sojourn import Run, cli
 from sojourn.explain import unloaded
 
@@ -63,6 +64,16 @@ def test_flows_of_each_size_and_class_run_alone() -> None:
     web = table.filter(pl.col("class") == "web")["unloaded_over_ideal"]
     assert web.to_list() == pytest.approx([2.98, 2.98], abs=0.005)
     assert (table["unloaded_over_ideal"] > 1.5).all()
+
+
+def test_flows_of_samples_run_alone_in_the_folded_network() -> None:
+    base = FOLDABLE | {"workload": FOLDABLE["workload"] | {"flows": 300}}
+    sampled = base | {"fidelity": {"kind": "sample", "hosts": 64, "samples": 2}}
+    table = of(sampled, {"transport": ["dctcp", "tcp"]})
+    assert table["flows"].to_list() == [200, 200]
+    # Alone, flows differ by the rates of their hosts' ports only.
+    whole = of(base, {"transport": ["dctcp", "tcp"]})["unloaded_s"]
+    assert table["unloaded_s"].to_list() == pytest.approx(whole.to_list(), rel=1e-4)
 
 
 def test_the_option_alone_prints_and_writes_unloaded_fcts(

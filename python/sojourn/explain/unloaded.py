@@ -19,12 +19,14 @@ from sojourn.base import files
 from sojourn.base.units import format_count, format_size, format_time
 from sojourn.runs.results import Result, Run
 from sojourn.runs.runner import run_many
+from sojourn.scale.fold import fold
+from sojourn.scenario.fidelity import FIELD, SAMPLE, read
 from sojourn.show.table import Table
 
 REPRESENTATIVES = 5
 """Number of flows of each size and class that run alone: at the middles of fifths of the sizes."""
 
-REMOVED = ("account", "account_flows", "record", "failures", "samples", "warm_up")
+REMOVED = ("account", "account_flows", "record", "failures", "samples", "warm_up", FIELD)
 """Fields of a scenario that do not concern a flow alone in an idle network."""
 
 OF_CLASSES = ("transports", "traffic_classes")
@@ -42,6 +44,7 @@ def unloaded(
     row has the labels, `size`, `class`, `flows` (number of finished flows), `middle_bytes` (median
     size), `ideal_s` and `unloaded_s` (of that size), the mean `slowdown` of all flows, the mean
     `unloaded_over_ideal` of the flows that ran alone, and the ratio of both, `fct_over_unloaded`.
+    Flows of samples run alone in a folded network.
     The options are those of `run_many`. Raises `ScenarioError` if no flow has finished.
     """
     runs = list(runs)
@@ -51,6 +54,7 @@ def unloaded(
     for labels, scenario in schemes:
         total = 0
         results = [run.result for run in runs if _has_labels(run, labels)]
+        network = _of_sample(scenario, results[0])
         for bucket in buckets:
             parts = [metrics.timed(result, bucket) for result in results]
             flows = pl.concat(parts).filter(outcome="finished").sort("size_bytes", "flow")
@@ -62,7 +66,7 @@ def unloaded(
             mean = flows["slowdown"].mean()
             rows.append({**labels, **bucket.where, "flows": count, "slowdown": mean})
             for rank in _ranks(count):
-                scenarios.append(_alone(scenario, flows.row(rank, named=True)))
+                scenarios.append(_alone(network, flows.row(rank, named=True)))
     if not rows:
         raise ScenarioError("no flow has finished, so that no size can be simulated alone")
     alone = iter(run_many(scenarios, **options))
@@ -84,6 +88,14 @@ def _ranks(count: int) -> list[int]:
     """Return the ranks, among `count` flows by size, of those that run alone."""
     number = min(count, REPRESENTATIVES)
     return [(2 * part + 1) * count // (2 * number) for part in range(number)]
+
+
+def _of_sample(scenario: Mapping[str, Any], result: Result) -> Mapping[str, Any]:
+    """Return the scenario of a folded network, whose hosts flows of samples name."""
+    chosen = result.summary.get("fidelity", {})
+    if chosen.get("kind") != SAMPLE:
+        return scenario
+    return fold(scenario, read(scenario[FIELD]).hosts, chosen["seeds"][0]).scenario
 
 
 def _alone(scenario: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
