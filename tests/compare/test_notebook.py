@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import sojourn
+from conftest import SCENARIO
 from sojourn.base import paths
+from sojourn.compare import comparison
 
 NOTEBOOK = paths.EXAMPLES / "first_hour.ipynb"
 
@@ -72,3 +74,20 @@ def test_every_result_has_html_for_notebooks(changes: dict[str, Any], pictures: 
     assert page.count("<svg") == pictures
     # Without the name of a font, columns do not line up in exported pages.
     assert '<pre style="font-family:monospace' in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"percentiles": "p99"}, r'^percentiles: expected a list of .*"p99"\], not \'p99\'$'),
+        ({"percentiles": []}, r"^percentiles: expected a list .* not \[\]$"),
+        ({"percentiles": ["p50", "p101"]}, r"^percentiles: expected a list .*'p101'\]$"),
+        ({"against": "swift1"}, r"expected one of dctcp, swift; did you mean `swift`\?$"),
+    ],
+)
+def test_invalid_options_of_a_comparison_are_errors_before_the_runs(
+    options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "sweep", None)
+    with pytest.raises(sojourn.ScenarioError, match=message):
+        sojourn.comparison(SCENARIO, {"transport": ["dctcp", "swift"]}, **options)

@@ -99,6 +99,7 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     add up). Runs that are the same with all seeds count as one run. The options are those of
     `run_many`.
     """
+    _check_percentiles(percentiles)
     if SCHEMES not in base and not variations:
         base = {SCHEMES: {str(base.get("name") or "scenario"): base}}
     base = {**base, "account": True} if account else base
@@ -155,11 +156,26 @@ def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     return pl.concat(tables, how="vertical_relaxed"), all_runs
 
 
+def _check_percentiles(names: Sequence[str]) -> None:
+    """Raise `ScenarioError` unless the names are a list of statistics."""
+    try:
+        is_list = isinstance(names, Sequence) and not isinstance(names, str)
+        are_valid = is_list and min(map(metrics.least_flows, names)) > 0
+    except (TypeError, ValueError):
+        are_valid = False
+    if not are_valid:
+        raise ScenarioError(
+            f'percentiles: expected a list of percentiles, such as ["p50", "p99"], not {names!r}'
+        )
+
+
 def first_labels(base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]) -> list[Any]:
     """Return the names of the schemes: those of the table `schemes`, or of the first variation.
 
     A table or a variation of one value precedes the schemes only if all have one value.
     """
+    for name, listed in variations.items():
+        check_listed(name, listed)
     names = [scheme_names(base), *map(labels_of, variations.values())]
     candidates = [each for each in names if each]
     return next((each for each in candidates if len(each) > 1), [*candidates, []][0])

@@ -14,7 +14,7 @@ from sojourn._core import ScenarioError
 from sojourn.analysis import paired
 from sojourn.base.messages import unknown_option
 from sojourn.compare import paired_plot, paired_tables, plot
-from sojourn.compare.comparison import compare, scheme_label
+from sojourn.compare.comparison import compare, first_labels, scheme_label
 from sojourn.compare.tables import main_tables
 from sojourn.runs.results import Run
 from sojourn.runs.runner import run_many
@@ -87,5 +87,9 @@ def comparison(
     allowed = [each.name for each in itertools.chain(*takers) if each.kind == named]
     if message := unknown_option(options, [*allowed, "against"]):
         raise ScenarioError(message)
-    table, runs = compare(as_scenario(base), variations, **options)
+    scenario = as_scenario(base)
+    if against is not None:
+        names = first_labels(scenario, variations or {})
+        paired.reference_of(names or [scenario.get("name") or "scenario"], against)
+    table, runs = compare(scenario, variations, **options)
     return Comparison(table, runs, against)
