@@ -323,6 +323,23 @@ def test_a_throughput_is_drawn_from_the_start_of_a_flow_to_its_end(
     assert times[values > 0] == pytest.approx([6, 8, 10, 12, 14])
 
 
+@pytest.mark.parametrize(
+    ("options", "twice"),
+    [
+        (["--what", "queue", "--link"], "left->right,left->right"),
+        (["--what", "throughput", "--flow"], "0,00"),
+        (["--what", "cdf", "--class"], "bulk,bulk"),
+    ],
+)
+def test_a_name_that_is_given_twice_is_drawn_once(options: list[str], twice: str) -> None:
+    drawn = []
+    for names in (twice, twice.partition(",")[0]):
+        command = ["plot", "lab.toml", *options, names, "--format", "svg", "--out", "out"]
+        assert cli.invoke(command) == 0
+        drawn.append(texts(Path("out", f"{options[1]}.svg")))
+    assert drawn[0] == drawn[1]
+
+
 def test_an_error_of_a_picture_names_the_class_of_a_controller(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

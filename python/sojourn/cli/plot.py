@@ -84,7 +84,9 @@ def plot(
     pictures = None if what is None else split_names("--what", what, run_pictures.PICTURES)
     suffixes = parse_formats(formats)
     chosen = run_pictures.Selection(
-        [_number(name) for name in split_list(flow)], split_list(link), split_list(flow_class)
+        list(dict.fromkeys(map(_number, split_list(flow)))),
+        split_list(link),
+        split_list(flow_class),
     )
     lines: list[str] = []
     with prefix_errors(path):

@@ -145,13 +145,14 @@ def parse_formats(text: str) -> list[str]:
 
 
 def split_list(text: str | None) -> list[str]:
-    """Return the items of an option that are separated by commas."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+    """Return the items of an option that are separated by commas, without duplicates."""
+    names = (name.strip() for name in (text or "").split(","))
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def split_names(option: str, text: str, allowed: Sequence[str]) -> list[str]:
     """Return the names in an option, without duplicates; raise `ScenarioError` for others."""
-    names = list(dict.fromkeys(split_list(text)))
+    names = split_list(text)
     for name in names or [text]:
         if name not in allowed:
             hint = did_you_mean(name, allowed)
