@@ -286,6 +286,19 @@ def test_perfetto_slices_nest_and_last_as_long_as_the_flow(tmp_path: Path) -> No
     assert (parents["window"], parents["queue"]) == ("flow 7", "left->right")
 
 
+def test_terminated_flows_are_not_in_progress_in_a_trace(tmp_path: Path) -> None:
+    file, result = tmp_path / "run.pftrace", recorded()
+    outcome = pl.when(pl.col("flow") == 8).then(pl.lit("terminated")).otherwise("outcome")
+    perfetto.write(result.with_flows(result.flows.with_columns(outcome=outcome)), file)
+    tracks, events = read_trace(file)
+    counted = [
+        (packet.timestamp // 1000, packet.track_event.double_counter_value)
+        for packet in events
+        if tracks[packet.track_event.track_uuid].name == "flows in progress"
+    ]
+    assert counted == [(0, 1), (53, 0)]
+
+
 def test_the_command_writes_each_file_and_states_its_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,15 +124,19 @@ def write(result: Result, path: Path) -> list[str]:
 
 
 def _add_flows(trace: _Trace, result: Result) -> int:
-    """Add the flows in progress and each recorded flow; return the number of these."""
+    """Add the flows in progress and each recorded flow; return the number of these.
+
+    Terminated flows are not among those in progress: their records lack the time of termination.
+    """
     end_ps = round(result.summary["simulated_s"] * 1e12)
     flows = result.flows.select(
-        *("flow", "source", "target", "size_bytes"),
+        *("flow", "source", "target", "size_bytes", "outcome"),
         begin_ps=(pl.col("start_s") * 1e12).round().cast(pl.Int64),
     ).with_columns(end_ps=pl.col("begin_ps") + (result.flows["fct_s"] * 1e12).round())
     flows = flows.with_columns(pl.col("end_ps").cast(pl.Int64).fill_null(end_ps))
+    counted = flows.filter(pl.col("outcome") != "terminated")
     in_progress = pl.concat(
-        flows.select(time_ps=column, change=pl.lit(change))
+        counted.select(time_ps=column, change=pl.lit(change))
         for column, change in (("begin_ps", 1), ("end_ps", -1))
     )
     steps = in_progress.group_by("time_ps").agg(pl.col("change").sum()).sort("time_ps")
