@@ -177,6 +177,7 @@ def test_captures_and_traces_state_that_packets_are_missing(tmp_path: Path) -> N
         (lambda result, file: qlog.write(result, file, 8), "--flow 8: has no recorded.*: 7"),
         (lambda _, file: pcapng.write(nothing_recorded(), file), "no packets are recorded"),
         (lambda _, file: qlog.write(nothing_recorded(), file, 7), "no packets are recorded"),
+        (lambda _, file: qlog.write(nothing_recorded(record="none"), file, 7), "no packets are"),
         (lambda _, file: pcapng.write(nothing_recorded(record={}), file), "`record.flows` names"),
         (lambda _, file: perfetto.write(nothing_recorded(), file), "nothing is recorded"),
     ],

@@ -42,7 +42,7 @@ def packets(result: Result, flow: int | None = None) -> pl.DataFrame:
     table = result.packets
     if table.is_empty():
         # On persistent connections no flow has packets of its own.
-        if result.summary["scenario"].get("record") is not None:
+        if result.summary["scenario"].get("record") not in (None, "none"):
             hint = "`record.flows` names flows that are recorded, except on persistent connections"
             raise ScenarioError(f"packets of no flow are recorded; {hint}")
         raise ScenarioError(f"no packets are recorded; {HOW_TO_RECORD} them")
