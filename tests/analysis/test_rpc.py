@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn import Run, calls, metrics, steady
+from sojourn import Run, ScenarioError, calls, metrics, steady
+from sojourn.analysis import rpc
 from sojourn.runs.results import Result
 from sojourn.show.console import console
 from sojourn.show.result import result_tables
@@ -159,3 +160,17 @@ def test_calls_after_the_first_caller_has_made_its_part_are_not_measured() -> No
     left_out = re.search(r"are not measured \(([0-9,]+) flows\)", capture.get())
     assert left_out
     assert int(left_out[1].replace(",", "")) == pytest.approx(1958, abs=4)
+
+
+def test_calls_need_the_records_of_all_flows() -> None:
+    sizes = {"kind": "fixed", "size": "1 KB"}
+    calls = {"kind": "rpc", "request": sizes, "response": sizes}
+    workload = calls | {"pattern": {"load": 0.3, "calls": 200}}
+    scenario = {"topology": {"kind": "star", "hosts": 4}, "workload": workload}
+    result = sojourn.run(scenario | {"transport": "dctcp", "flows_per_record": 4})
+    assert rpc.kinds(result) == []
+    with console.capture() as capture:
+        console.print(result_tables(result))
+    assert "latencies of calls: flows_per_record must be 1, not 4" in capture.get()
+    with pytest.raises(ScenarioError, match="latency: flows_per_record must be 1"):
+        rpc.latency("p50")(result)

@@ -23,7 +23,7 @@ from sojourn.analysis.metrics import (
 )
 from sojourn.runs import answers
 from sojourn.runs.results import REQUEST, RESPONSE, Result, Run, measured_starts
-from sojourn.scenario.fidelity import FIELD, FLOWS, SAMPLE
+from sojourn.scenario.fidelity import FIELD, FLOWS, PACKETS, RECORDS, SAMPLE
 
 Integers = npt.NDArray[np.int64]
 
@@ -93,12 +93,31 @@ def _steps(workload: Mapping[str, Any], numbers: Integers) -> Integers:
 
 
 def kinds(result: Result) -> list[str]:
-    """Return the kinds of the calls of a run; none in an answer of the fidelity `flows`."""
-    if result.summary.get(FIELD, {}).get("kind") == FLOWS:
+    """Return the kinds of the calls of a run; none if its records do not contain latencies."""
+    if refusal(result):
         return []
     classes = set(result.flows["class"].unique())
     stems = [name.removesuffix(REQUEST) for name in classes if name.endswith(REQUEST)]
     return sorted(stem for stem in stems if f"{stem}{RESPONSE}" in classes)
+
+
+def has_calls(result: Result) -> bool:
+    """Return true if flows of a run are requests."""
+    return any(name.endswith(REQUEST) for name in result.flows["class"].unique())
+
+
+def refusal(result: Result) -> str:
+    """Return why the records of a run do not contain the latencies of calls; empty if they do."""
+    fidelity = result.summary.get(FIELD, {}).get("kind", PACKETS)
+    if fidelity == FLOWS:
+        return (
+            f"{FIELD} `{FLOWS}` predicts FCTs of requests and responses, not latencies of calls; "
+            f"use `{SAMPLE}`"
+        )
+    one_in = result.summary["scenario"].get(RECORDS, 1)
+    if fidelity == PACKETS and one_in > 1:
+        return f"{RECORDS} must be 1, not {one_in}, as calls need the records of both their flows"
+    return ""
 
 
 def of_kind(kind: str) -> str:
@@ -109,13 +128,10 @@ def of_kind(kind: str) -> str:
 def observed(result: Result, kind: str) -> tuple[Floats, Floats]:
     """Return the latencies of answered calls, and the waiting times of unanswered ones.
 
-    Raises `ScenarioError` for an answer of the fidelity `flows`, which has no latencies.
+    Raises `ScenarioError` for a run whose records do not contain latencies.
     """
-    if result.summary.get(FIELD, {}).get("kind") == FLOWS:
-        raise ScenarioError(
-            f"latency: {FIELD} `{FLOWS}` predicts FCTs of requests and responses, not latencies "
-            f"of calls; use `{SAMPLE}`"
-        )
+    if reason := refusal(result):
+        raise ScenarioError(f"latency: {reason}")
     table = calls(result, kind)
     starts = table.filter(pl.col("latency_s").is_null())["start_s"].to_numpy()
     latencies = table["latency_s"].drop_nulls().to_numpy()

@@ -110,6 +110,8 @@ def result_tables(
         notes.append(JOBS_NOTE)
     if call_tables := _call_tables(result, statistics):
         notes.append(LATENCY_NOTE)
+    elif rpc.has_calls(result):
+        notes.append(f"latencies of calls: {rpc.refusal(result)}")
     notes += few_flows_notes(statistics, times, class_times)
     return Group(
         *tables,
