@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from sojourn import cli
+from sojourn.view import loading
 
 SCENARIO = """\
 transport = "dctcp"
@@ -127,3 +128,28 @@ def test_errors_are_of_the_option_or_the_field(
     printed = capsys.readouterr().err
     assert message in printed
     assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (["plot"], "choose `--what cdf`, not queue, throughput"),
+        (["explain"], "a breakdown needs `sample`"),
+        (["view", "--no-open"], "use `sample`, or show a folder of `sojourn run --out`"),
+    ],
+)
+def test_commands_that_need_packets_state_what_suits_a_fluid(
+    command: list[str], remedy: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SCENARIO.replace('"sample", hosts = 64', '"flows", hosts = 64')
+    (directory / "fluid.toml").write_text(text, encoding="utf-8")
+    assert cli.invoke([command[0], "fluid.toml", *command[1:]]) == 2
+    assert capsys.readouterr().err == (
+        f"sojourn: fluid.toml: fidelity: `flows` predicts completion times only; {remedy}\n"
+    )
+
+
+def test_the_page_of_a_fluid_states_why_it_has_no_causes() -> None:
+    assert loading.refusal({"fidelity": "flows"}) == (
+        "`flows` predicts completion times only; a cause needs `sample`"
+    )

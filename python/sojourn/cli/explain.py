@@ -72,6 +72,7 @@ def explain(
     from sojourn.compare import comparison
     from sojourn.explain import unloaded
     from sojourn.scenario import overrides, reading
+    from sojourn.scenario.fidelity import refuse_flows
     from sojourn.show import console
 
     suffixes = parse_formats(formats)
@@ -82,6 +83,8 @@ def explain(
         base = reading.read(path) | {"account": True}
         if flow is not None:
             base |= {"account_flows": [flow]}
+        for _, scenario in overrides.combinations(base, variations):
+            refuse_flows(scenario, "a breakdown needs `sample`")
         out = output_directory(out, "explain", path.stem)
         options = run_options(threads, cluster, memory, fresh)
         runs = comparison.run_all(base, variations, seeds, what=path.name, **options)

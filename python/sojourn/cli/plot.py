@@ -176,6 +176,7 @@ def _simulate(
     from sojourn.runs.results import Run
     from sojourn.runs.runner import run_many
     from sojourn.scenario import overrides, reading
+    from sojourn.scenario.fidelity import refuse_flows
     from sojourn.show.environment import environment_line
     from sojourn.show.plot import run_pictures
 
@@ -184,6 +185,9 @@ def _simulate(
     combinations = overrides.expand(base, variations)
     names = [_name(labels) or path.stem for labels, _ in combinations]
     scenarios = [scenario for _, scenario in combinations]
+    over_time = [name for name in pictures if name in run_pictures.QUANTITIES]
+    for scenario in scenarios if over_time else ():
+        refuse_flows(scenario, f"choose `--what cdf`, not {', '.join(over_time)}")
     options |= {"what": path.name}
     results = run_many(scenarios, **options)
     first = results[0]
@@ -195,7 +199,7 @@ def _simulate(
         flows=chosen.flows or sorted(_largest(flows)[: max(MAX_CURVES // len(results), 1)]),
         links=chosen.links or [str(busiest["name"])],
     )
-    if any(name in run_pictures.QUANTITIES for name in pictures):
+    if over_time:
         needed = _samples(results, chosen, pictures)
         scenarios = [_with_samples(scenario, needed) for scenario in scenarios]
         results = run_many(scenarios, **options)

@@ -104,6 +104,15 @@ def with_kind(scenario: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {**scenario, FIELD: {"kind": kind, **table}}
 
 
+def refuse_flows(scenario: Mapping[str, Any], remedy: str) -> None:
+    """Raise `ScenarioError` with a remedy if the fidelity of a scenario is `flows`.
+
+    It is for commands that need packets, whose fields of a scenario they set themselves.
+    """
+    if read(scenario.get(FIELD, PACKETS)).kind == FLOWS:
+        raise ScenarioError(f"{FIELD}: `{FLOWS}` predicts completion times only; {remedy}")
+
+
 def share(value: Any) -> float | str:
     """Return a precision such as `5%` as a share of one, and `none` as it is.
 

@@ -12,6 +12,7 @@ from sojourn.runs.result_tables import flow_table
 from sojourn.runs.results import SUMMARY, Result, Run, no_such_flow
 from sojourn.runs.runner import run_many
 from sojourn.scenario import encoding, environments, overrides, reading
+from sojourn.scenario.fidelity import FIELD, refuse_flows
 from sojourn.view import recorded_blocks
 from sojourn.view.flow_blocks import SCHEME
 
@@ -118,6 +119,7 @@ def with_recordings(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[s
     The first long-lived flows are recorded. A scenario that cannot have a breakdown is returned as
     it is, unless `flows` has some.
     """
+    refuse_flows(scenario, "use `sample`, or show a folder of `sojourn run --out`")
     own = scenario.get("record")
     record = dict(own) if isinstance(own, Mapping) else {}
     record["flows"] = [*record.get("flows", []), *flows]
@@ -135,6 +137,7 @@ def with_recordings(scenario: Mapping[str, Any], flows: Sequence[int]) -> dict[s
 def refusal(scenario: Mapping[str, Any]) -> str:
     """Return why a scenario cannot have an FCT breakdown; empty if it can."""
     try:
+        refuse_flows(scenario, "a cause needs `sample`")
         encoding.Prepared({**scenario, "account": True})
     except ScenarioError as error:
         return str(error).rpartition(": ")[2] if _is_refusal(error) else ""
@@ -142,7 +145,7 @@ def refusal(scenario: Mapping[str, Any]) -> str:
 
 
 def _is_refusal(error: ScenarioError) -> bool:
-    return str(error).startswith("account:")
+    return str(error).startswith(("account:", f"{FIELD}:"))
 
 
 def _long_lived(scenario: Mapping[str, Any]) -> list[int]:
