@@ -228,6 +228,9 @@ pub(crate) fn connection_in_turn(connections: Option<u32>, arrival: u64) -> Opti
 /// Maximum number of flow classes. Summaries list every class, so more would not be readable.
 pub const MAX_CLASSES: usize = 1024;
 
+/// Name of all flows in tables beside those of classes.
+const ALL_FLOWS: &str = "all";
+
 /// Flow classes, numbered in order of first use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowClasses {
@@ -240,6 +243,10 @@ impl FlowClasses {
     pub(crate) fn index(&mut self, name: &str) -> Result<u16, Problem> {
         if let Some(index) = self.indices.get(name) {
             return Ok(*index);
+        }
+        if name == ALL_FLOWS {
+            let message = format!("must not be `{ALL_FLOWS}`, which names all flows");
+            return Err(Problem::new("class", message));
         }
         let index = self.names.len();
         if index >= MAX_CLASSES {

@@ -405,6 +405,7 @@ mod tests {
                 error(&row("0.5,0,1,1.5")),
                 error(&row("half,0,1,100")),
                 error(&row("0.5,0,1")),
+                error("start_s,source,target,size_bytes,class\n0,0,1,100,all\n"),
                 error("start_s,source,target,size_bytes,after\n0,0,1,100,0\n"),
                 error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,1,2,100,first\n"),
                 error("start_s,source,target,size_bytes,after\n0,0,1,100,\n0,2,3,100,0\n"),
