@@ -66,6 +66,13 @@ def test_full_shared_buffers_of_spines_cause_a_warning() -> None:
         assert ("more ports share" in doubts(answer).get("buffers", "")) == is_full
 
 
+@pytest.mark.parametrize(("flows", "is_named"), [(300, True), (90, False)])
+def test_sizes_without_a_p99_cause_no_warning_of_it(flows: int, is_named: bool) -> None:
+    workload = FOLDABLE["workload"] | {"flows": flows}
+    answer = sojourn.run(FOLDABLE | {"workload": workload, "fidelity": SAMPLE})
+    assert ("few" in doubts(answer)) == is_named
+
+
 def test_samples_that_cost_as_much_as_the_whole_are_stated() -> None:
     scenario = FOLDABLE | {"time_limit": "100 us"}
     line = "samples simulate 192 hosts, no fewer than `packets` would"

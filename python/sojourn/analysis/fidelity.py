@@ -70,7 +70,7 @@ def _doubts(result: Result) -> Doubts:
     if rows.is_empty():
         return {}
     lines = _doubts_of_folds(fidelity) | _doubts_of_checks(fidelity)
-    few = rows.filter(pl.col("flows") < LEAST_FLOWS)["size"].to_list()
+    few = rows.filter(pl.col("flows") < LEAST_FLOWS, pl.col("p99").is_finite())["size"].to_list()
     if few:
         lines["few"] = (
             len(few),
