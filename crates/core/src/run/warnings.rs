@@ -218,22 +218,31 @@ impl Scenario {
 
     /// Warns of flows that send at once, and whose minimum rates together exceed the rate of a link.
     fn crowding_warning(&self, graph: &Graph) -> Option<String> {
-        let lowest = |(field, transport): (String, &controllers::Config)| {
-            transport.min_rate().map(|(name, rate)| (format!("{field}.{name}"), rate))
-        };
-        let (field, min_rate) = self.all_transports().find_map(lowest)?;
         let from_hosts = graph.links.iter().filter(|link| graph.is_from_host(link));
-        let min_rate = min_rate.bps(from_hosts.map(|link| link.rate).min()?.bps());
+        let slowest = from_hosts.map(|link| link.rate).min()?.bps();
         let parts = match &self.workload {
             generators::Config::mixed(mixed) => &mixed.parts[..],
             other => std::slice::from_ref(other),
         };
-        let (flows, link, times) =
-            parts.iter().find_map(|part| self.crowd(part, min_rate, graph))?;
+        let (field, (flows, link, times)) = parts.iter().find_map(|part| {
+            let class = match part {
+                generators::Config::incast(incast) => &incast.class,
+                other => &other.as_long_lived()?.class,
+            };
+            let (field, transport) = self.transport_of(class)?;
+            let (name, rate) = transport.min_rate()?;
+            Some((format!("{field}.{name}"), self.crowd(part, rate.bps(slowest), graph)?))
+        })?;
         Some(format!(
             "{field}: {flows} flows at their minimum rate offer {times:.2} times the rate of {link}: its \
              queue grows, or pauses do not end, whatever the transport decides; give a lower minimum rate"
         ))
+    }
+
+    /// Returns the transport of a class, and the field that names it.
+    fn transport_of(&self, class: &str) -> Option<(String, &controllers::Config)> {
+        let own = self.transports.get(class).map(|own| (format!("transports.{class}"), own));
+        own.or_else(|| self.transport.as_ref().map(|main| ("transport".to_owned(), main)))
     }
 
     /// Returns the number of flows of a part of the workload that send at once, a link that cannot carry them

@@ -572,11 +572,13 @@ fn minimum_rates_of_many_flows_above_the_rate_of_a_link() {
         (dumbbell, long_lived, "64 flows at their minimum rate offer 2.56 times"),
         (star, incast, "128 flows at their minimum rate offer 1.28 times"),
     ] {
+        let class = workload["kind"].as_str().unwrap().to_owned();
         let scenario = json!({
             "environment": "lossless_datacentre", "transport": { "kind": "dcqcn" },
             "topology": topology, "workload": workload, "time_limit": "10 us",
         });
         assert_warns(&scenario, words, json!({ "transport": { "min_rate": "10 Mbps" } }));
+        assert_warns(&scenario, words, json!({ "transports": { class: "tcp" } }));
     }
 }
 
