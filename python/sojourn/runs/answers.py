@@ -239,8 +239,8 @@ class _Flows:
                 "sparse_classes": _shares(are_sparse, fluid_flows.classes, classes),
                 "self_check": self_check(pairs, classes, seed),
                 "fluid": {
-                    "whole": _mean([fluid_flows.take(_are_timed(whole.flows, whole.summary))]),
-                    "samples": _mean([learnt for learnt, _ in pairs]),
+                    "whole": _mean(_finished(fluid_flows)[_are_timed(whole.flows, whole.summary)]),
+                    "samples": _mean(np.concatenate([_finished(fluid) for fluid, _ in pairs])),
                 },
             },
             "wall_seconds": sum(result.summary["wall_seconds"] for result in results),
@@ -303,9 +303,13 @@ def _shares(are_sparse: Flags, numbers: Indices, classes: Sequence[str]) -> dict
     return {name: float(flags.mean()) for name, flags in of_classes.items() if len(flags)}
 
 
-def _mean(fluids: Sequence[FluidFlows]) -> float | None:
-    """Return the mean slowdown of finished flows of fluids; `None` without any."""
-    slowdowns = np.concatenate([fluid.within_limits(fluid.slowdowns) for fluid in fluids])
+def _finished(fluid: FluidFlows) -> Floats:
+    """Return the slowdowns of flows in a fluid; infinite for unfinished ones."""
+    return fluid.within_limits(fluid.slowdowns)
+
+
+def _mean(slowdowns: Floats) -> float | None:
+    """Return the mean slowdown of finished flows; `None` without any."""
     finished = slowdowns[np.isfinite(slowdowns)]
     return float(finished.mean()) if len(finished) else None
 
