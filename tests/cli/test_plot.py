@@ -269,17 +269,23 @@ def test_texts_above_pictures_over_time_do_not_overlap(
         assert all(box.y1 <= picture.bbox.y1 + 1 for box in boxes)
 
 
-@pytest.mark.parametrize("picture", ["throughput", "link_throughput"])
-def test_throughputs_of_few_packets_do_not_exceed_the_rate_of_links(
-    picture: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines: list[Any] = []
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the lines of pictures that are drawn from now on."""
+    drawn: list[Any] = []
 
     def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
-        lines.extend(picture.axes[0].get_lines())
+        drawn.extend(picture.axes[0].get_lines())
         return plot.save(picture, stem, formats)
 
     monkeypatch.setattr(run_pictures, "save", keep)
+    return drawn
+
+
+@pytest.mark.parametrize("picture", ["throughput", "link_throughput"])
+def test_throughputs_of_few_packets_do_not_exceed_the_rate_of_links(
+    picture: str, lines: list[Any]
+) -> None:
     size = 'sizes = { kind = "fixed", size = "20 KB" }'
     star = 'topology = { kind = "star", hosts = 4, rate = "10 Gbps", delay = "1 us" }'
     workload = f'[workload]\nkind = "poisson"\nload = 0.5\nflows = 40\n{size}\n'
@@ -299,15 +305,8 @@ def test_throughputs_of_few_packets_do_not_exceed_the_rate_of_links(
 
 @pytest.mark.parametrize("picture", ["throughput", "link_throughput"])
 def test_a_throughput_is_drawn_from_the_start_of_a_flow_to_its_end(
-    picture: str, monkeypatch: pytest.MonkeyPatch
+    picture: str, lines: list[Any]
 ) -> None:
-    lines: list[Any] = []
-
-    def keep(picture: Any, stem: Path, formats: Any) -> list[Path]:
-        lines.extend(picture.axes[0].get_lines())
-        return plot.save(picture, stem, formats)
-
-    monkeypatch.setattr(run_pictures, "save", keep)
     Path("stopped.toml").write_text(
         'time_limit = "20 ms"\n'
         'topology = { kind = "dumbbell", senders = 1, receivers = 1, rate = "1 Gbps" }\n'

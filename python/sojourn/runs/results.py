@@ -38,13 +38,14 @@ from sojourn.runs.result_tables import (
     record_tables,
     sample_table,
 )
+from sojourn.scenario.encoding import OF_CALLS
 from sojourn.scenario.reading import Labels
 from sojourn.scenario.typed import read_json
 
 SUMMARY, SUMS = "summary.json", "SHA256SUMS"
 """Files of a result; `SUMS` contains the SHA-256 sums of the others."""
 
-REQUEST, RESPONSE = " request", " response"
+REQUEST, RESPONSE = OF_CALLS
 """Suffixes of the classes of the two flows of a call."""
 
 
