@@ -43,18 +43,18 @@ def single_thread_row(summary: dict[str, Any], cpu_seconds: float) -> dict[str, 
 
     An ideal has no packets, so only its CPU time is reported.
     """
-    counts = summary["counts"]
-    row = {"flows": counts["flows"], "engine": summary.get("engine", {}).get("kind")}
+    counts, engine = summary["counts"], summary.get("engine", {})
+    row = {"flows": counts["flows"], "engine": engine.get("kind")}
     if "packet_hops" not in counts:
         return row | {"cpu_seconds": cpu_seconds}
     hops = counts["packet_hops"]["data"] + counts["packet_hops"]["ack"]
     return row | {
         "packet_hops": hops,
-        "events": counts["events"],
+        "events": engine["events"],
         "cpu_seconds": cpu_seconds,
         "packet_hops_per_cpu_second": hops / cpu_seconds,
         "ns_per_packet_hop": 1e9 * cpu_seconds / hops,
-        "events_per_packet_hop": counts["events"] / hops,
+        "events_per_packet_hop": engine["events"] / hops,
         "bytes_per_live_flow": summary.get("memory", {}).get("bytes_per_live_flow"),
         "bytes_per_idle_flow": summary.get("memory", {}).get("bytes_per_idle_flow"),
     }

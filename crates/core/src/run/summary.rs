@@ -69,7 +69,6 @@ impl Scenario {
                     "data": data_hops,
                     "ack": sum(|port| port.counters.departed) - data_hops,
                 },
-                "events": totals.events,
                 "drops": sum(|port| port.counters.dropped_others()),
                 "credit_drops": sum(|port| u64::from(port.counters.dropped_credits)),
                 "losses": sum(|port| port.counters.lost),
@@ -101,6 +100,7 @@ impl Scenario {
                 "threads": execution.threads,
             }),
         };
+        summary["engine"]["events"] = json!(totals.events);
         set_measured(&mut summary, simulation.measured.bounds(ended));
         summary["long_lived"] = show_long_lived(simulation.common.bytes(ended));
         if let Some(record) = &recorder.record {
