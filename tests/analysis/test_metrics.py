@@ -260,6 +260,8 @@ def test_seeds_without_flows_do_not_count_in_means() -> None:
         assert (mean["value"], mean["seeds"]) == (3.0, 3)
         assert math.isnan(p50["value"])
         assert (p50["seeds"], flows["seeds"]) == (5, 5)
+    met = measured.filter(metric="FCT mean").with_columns(metric=pl.lit("deadlines met"))
+    assert metrics.across_seeds(met)["value"].item() == 3.0
     empty = metrics.across_seeds(measured.filter(seed=1, metric="FCT mean"))
     assert math.isnan(empty["value"].item())
     assert empty["seeds"].item() == 1

@@ -246,8 +246,8 @@ def across_seeds(
 ) -> pl.DataFrame:
     """Reduce a table of `measure` to means or medians over seeds, with 95 % confidence bounds.
 
-    Seeds in which a metric with `mean` in its name is NaN have no flows and do not count. (Seeds
-    with too few flows for a percentile do, since others alone would be biased.)
+    Seeds in which a metric is NaN have no flows for it and do not count. (Seeds with too few flows
+    for a percentile or a maximum do, since others alone would be biased.)
 
     The bounds of a mean are Student's, and NaN below `LEAST_FOR_MEAN` seeds; those of a median are
     order statistics, and NaN below `LEAST_FOR_MEDIAN` seeds. With `ratios`, the bounds of means of
@@ -262,7 +262,7 @@ def across_seeds(
     names = table.select(labels).unique(maintain_order=True).rows(named=True)
     for name, group in zip(names, table.partition_by(labels, maintain_order=True), strict=True):
         values = group["value"].to_numpy()
-        if "mean" in str(name["metric"]).split():
+        if not any(is_percentile(word) or word == "max" for word in _words(name["metric"])):
             with_flows = values[~np.isnan(values)]
             values = with_flows if len(with_flows) else values
         value, low, high = interval(values)
@@ -277,6 +277,11 @@ def across_seeds(
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _words(metric: str) -> list[str]:
+    """Return the words of the name of a metric, such as those of `small_p99`."""
+    return metric.replace("_", " ").split()
 
 
 def without_biased(summary: pl.DataFrame, measured: pl.DataFrame, count: str) -> pl.DataFrame:
