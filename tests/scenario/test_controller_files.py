@@ -509,7 +509,11 @@ def test_the_core_rejects_a_class_without_a_loader() -> None:
     [
         ("def onack(self, ack): pass", "onack: did you mean `on_ack`?"),
         ("def on_acks(self, ack): pass", "on_acks: did you mean `on_ack`?"),
-        ("def on_timeout(self, now_s): pass", "on_timeout: unknown event; events are on_open, "),
+        (
+            "def on_timeout(self, now_s): pass",
+            "on_timeout: unknown event; did you mean `on_timer`? (events: on_start, on_open, ",
+        ),
+        ("def on_stat(self, path): pass", "on_stat: unknown event; did you mean `on_start`?"),
         ("ECN = True", "ECN: did you mean `ecn`?"),
         ("queues = 'drop_tail'", "queues: did you mean `queue`?"),
         ("files = 'w.npy'", 'files: must be a tuple of names, such as ("w.npy",), not a name'),

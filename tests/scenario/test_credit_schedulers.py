@@ -267,7 +267,11 @@ NO_CREDIT = "def next_credit(self, now_ps): return None"
     [
         ("", "", "mine.py:Tokens: the class has no method `next_credit`"),
         (f"{NO_CREDIT}\ndef on_flows(self, a, b): pass", "", "mine.py:Tokens: on_flows: did you"),
-        (f"{NO_CREDIT}\ndef on_timer(self, a): pass", "", "unknown event; events are on_flow, "),
+        (
+            f"{NO_CREDIT}\ndef on_timer(self, a): pass",
+            "",
+            "unknown event; did you mean `on_start`? (events: on_start, on_flow, ",
+        ),
         (
             f"{NO_CREDIT}\ndef on_end(self): pass",
             "",

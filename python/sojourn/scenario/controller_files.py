@@ -405,8 +405,11 @@ def _check_names(name: str, kind: type, base: type, events: Sequence[str]) -> No
         if meant != each:
             raise ScenarioError(f"{name}: {each}: did you mean `{meant}`?")
         if each.startswith("on_"):
-            listed = ", ".join(event for event in events if event.startswith("on_"))
-            raise ScenarioError(f"{name}: {each}: unknown event; events are {listed}")
+            listed = [event for event in ("on_start", *events) if event.startswith("on_")]
+            hint = did_you_mean(each, listed)
+            raise ScenarioError(
+                f"{name}: {each}: unknown event{hint} (events: {', '.join(listed)})"
+            )
 
 
 def _plain(name: str) -> str:
