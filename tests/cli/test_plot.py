@@ -405,6 +405,14 @@ def test_no_two_schemes_of_a_picture_look_the_same() -> None:
     assert len({look(looks[name])[::2] for name in names}) == len(names)
 
 
+def test_two_variants_of_a_scheme_have_its_colour() -> None:
+    names = [f"{scheme}, flow {flow}" for scheme in ("dctcp", "bbr") for flow in (3, 8)]
+    looks = distinct(names)
+    first, second = look("dctcp").colour, look("bbr").colour
+    assert [look(looks[name]).colour for name in names] == [first, first, second, second]
+    assert [look(looks[name]).line for name in names] == [":", "-", ":", "-"]
+
+
 def test_the_distribution_of_one_flow_is_one_step() -> None:
     run = sojourn.run(sojourn.read("lab.toml"))
     one = run.with_flows(run.flows.filter(outcome="finished").head(1))

@@ -184,18 +184,17 @@ DISTINCT = ("dctcp", "xcp", "dcqcn", "timely", "tcp", "cubic", "ideal")
 def distinct(names: Sequence[str]) -> dict[str, str]:
     """Map the schemes of a picture to the names whose looks they get, without equal looks.
 
-    A scheme keeps its own look if no earlier one has its colour. After seven schemes, lines are
-    dotted, and bars hatched.
+    A scheme keeps its own look if no earlier one has its colour; of two variants of a scheme, the
+    second has the scheme's look. After seven schemes, lines are dotted, and bars hatched.
     """
     looks: dict[str, str] = {}
     spare = [*DISTINCT, *(f"{name}, dotted" for name in DISTINCT)]
     for name in names:
         colours = {look(other)[::2] for other in looks.values()}
-        if look(name)[::2] not in colours and len(looks) < len(DISTINCT):
-            looks[name] = name
-        else:
-            free = [other for other in spare if look(other)[::2] not in colours]
-            looks[name] = free[0] if free else name
+        scheme = name.partition(", ")[0]
+        own = [name, scheme] if len(looks) < len(DISTINCT) else []
+        free = [other for other in (*own, *spare) if look(other)[::2] not in colours]
+        looks[name] = free[0] if free else name
     return looks
 
 
