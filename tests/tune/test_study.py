@@ -16,7 +16,9 @@ import sojourn
 from conftest import SMALL
 from sojourn import ScenarioError, cli, metrics, tune
 from sojourn.runs.runner import run_many
+from sojourn.show import plot
 from sojourn.tune import objectives, optuna_sampler, ranges, study, tables, trials
+from sojourn.tune import plot as tune_plot
 from sojourn.tune.trials import DONE, INVALID, STOPPED, Trial, Tuned
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
@@ -417,6 +419,22 @@ def test_a_search_stops_significantly_worse_trials_early() -> None:
 def tuned_of(done: list[Trial], *texts: str) -> Tuned:
     goals = tuple(objectives.goal(text) for text in texts)
     return Tuned({}, (), {}, goals, (), tuple(done), len(done))
+
+
+def test_an_axis_states_whole_values_and_noise_does_not_fill_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pictures: list[Any] = []
+    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    used = [0.52721, 0.52720, 0.52721]
+    done = [trial_of(i, [1.0 + i], more={"utilisation": [share]}) for i, share in enumerate(used)]
+    tuned = tuned_of(done, "mean fct", "utilisation")
+    tune_plot.draw(tuned, Path("tune"))
+    (picture,) = pictures
+    (axes,) = [each for each in picture.axes if each.get_xlabel() == "trial"][1:]
+    low, high = axes.get_ylim()
+    assert high - low == pytest.approx(0.02 * 0.527, rel=0.01)
+    assert axes.yaxis.get_major_formatter().get_useOffset() is False
 
 
 def test_the_front_equals_the_pareto_front_by_brute_force() -> None:

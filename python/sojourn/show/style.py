@@ -166,6 +166,8 @@ STYLE: Any = {
     "axes.labelcolor": "#222222",
     "axes.grid": True,
     "axes.axisbelow": True,
+    # Ticks have whole values, not differences from a number above the axis.
+    "axes.formatter.useoffset": False,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
     "xtick.color": "#444444",

@@ -21,6 +21,9 @@ from sojourn.tune.trials import DONE, INVALID, Trial, Tuned
 MAX_PARAMETERS = 6
 """Number of parameters with a panel; the most important ones."""
 
+LEAST_SPAN = 0.02
+"""Smallest span of a goal's axis, as a share of the values, so that noise does not fill it."""
+
 KINDS: dict[str, dict[str, Any]] = {
     "all seeds": {"color": BLUE, "marker": "o"},
     "stopped early": {"color": GREY, "marker": "o", "facecolors": "none"},
@@ -240,6 +243,9 @@ def _label_axis(axes: Any, goal: Goal, label: str, axis: str = "y") -> None:
     direction = "more is better" if goal.maximise else "less is better"
     getattr(axes, f"set_{axis}label")(f"{label}\n{direction}", fontsize=9)
     low, high = getattr(axes, f"get_{axis}lim")()
+    lacks = LEAST_SPAN * max(abs(low), abs(high)) - (high - low)
+    if lacks > 0:
+        getattr(axes, f"set_{axis}lim")(low - lacks / 2, high + lacks / 2)
     if low > 0 and high > 5 * low:
         getattr(axes, f"set_{axis}scale")("log")
         _plain(getattr(axes, f"{axis}axis"))
