@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -21,7 +22,7 @@ from sojourn import (
     sweep,
 )
 from sojourn.analysis.breakdown import PARTS, TOTAL
-from sojourn.analysis.chains import of_runs, pieces
+from sojourn.analysis.chains import Chain, of_runs, pieces
 from sojourn.base import units
 from sojourn.compare import comparison, paired_tables
 from sojourn.compare import plot as comparison_plot
@@ -332,6 +333,30 @@ def test_a_table_omits_the_middle_of_a_long_chain_and_adjacent_equal_reasons_mer
     )
     reasons = pieces(paced, 0)["reason"].to_list()
     assert all(first != second for first, second in itertools.pairwise(reasons))
+
+
+def test_a_bar_of_a_long_chain_stands_for_several_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[pl.DataFrame] = []
+
+    def keep(axes: Any, places: Any, begins: Any, widths: pl.DataFrame) -> None:
+        drawn.append(widths.with_columns(begin=begins))
+
+    monkeypatch.setattr(waterfall, "draw_bars", keep)
+    intervals_s = [1e-3] * 150
+    table = pl.DataFrame({part: [0.0] * 150 for part in PARTS}).with_columns(
+        reason=pl.lit("window"), lasts_s=pl.Series(intervals_s), flight=pl.Series(intervals_s)
+    )
+    table = table.with_columns(begins_s=pl.col("lasts_s").cum_sum() - pl.col("lasts_s"))
+    long = Chain("long", table, 0.1)
+    waterfall.draw([long, Chain("short", table.head(60), 0.1)], tmp_path / "chain", ["svg"])
+    merged, single = drawn
+    assert (merged.height, single.height) == (50, 60)
+    assert merged["begin"].to_list() == pytest.approx(np.arange(0, 150, 3.0))
+    assert merged["flight"].to_list() == pytest.approx([3.0] * 50)
+    text = (tmp_path / "chain.svg").read_text()
+    assert text.count("a bar: 3 intervals") == 1
 
 
 def test_durations_are_printed_with_half_widths() -> None:

@@ -3,6 +3,7 @@
 `result.chain` contains the chains of the flows in `account_flows`.
 """
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,6 +49,10 @@ TITLE_CHARACTERS = 50
 
 MAX_ROWS = 40
 """Largest number of rows in a table; the middle of a longer chain is only in the file."""
+
+
+MAX_BARS = 60
+"""Largest number of bars in a picture; in a longer chain, each stands for several intervals."""
 
 
 def table(chain: Chain, show: Callable[[float], str]) -> Table:
@@ -107,8 +112,9 @@ def draw(
 ) -> list[Path]:
     """Draw chains as waterfall charts, one panel each: the intervals over time, in their parts.
 
-    A dashed line is the ideal FCT; crosses mark transmissions of lost packets. Returns the
-    files.
+    The parts of a narrower bar could not be distinguished, so that in long chains a bar stands
+    for several intervals. A dashed line is the ideal FCT; crosses mark transmissions of lost
+    packets. Returns the files.
     """
     longest_s = max(chain.fct_s for chain in chains)
     unit = plot.unit_of_time(longest_s)
@@ -116,7 +122,7 @@ def draw(
         for panel, chain in zip(panels, chains, strict=True):
             _waterfall(panel, chain, PER_UNIT[unit])
             panel.set_xlim(0, 1.02 * longest_s * PER_UNIT[unit])
-            panel.set_title(textwrap.fill(chain.title, TITLE_CHARACTERS), fontsize=10)
+            panel.set_title(_title(chain), fontsize=10)
             panel.set_xlabel(plot.with_unit("time since the flow's start", unit))
         for panel in panels[:: plot.MOST_IN_A_ROW]:
             panel.set_ylabel("intervals of the causal chain")
@@ -124,14 +130,29 @@ def draw(
         return plot.save(picture, stem, formats)
 
 
+def _title(chain: Chain) -> str:
+    """Return the title of a chain's panel, with the intervals in a bar if there are several."""
+    title = textwrap.fill(chain.title, TITLE_CHARACTERS)
+    each = _intervals_in_a_bar(chain)
+    return f"{title}\na bar: {each} intervals" if each > 1 else title
+
+
+def _intervals_in_a_bar(chain: Chain) -> int:
+    return max(1, math.ceil(chain.pieces.height / MAX_BARS))
+
+
 def _waterfall(panel: Any, chain: Chain, scale: float) -> None:
-    rows = np.arange(chain.pieces.height)
-    begins = chain.pieces["begins_s"].to_numpy() * scale
-    draw_bars(panel, rows, begins, chain.pieces.select(pl.col(*PARTS) * scale))
-    lost = np.flatnonzero(chain.pieces["reason"].is_in(RECOVERY).to_numpy())
-    if len(lost):
+    pieces = chain.pieces.with_row_index("bar").with_columns(
+        pl.col("bar") // _intervals_in_a_bar(chain), pl.col("begins_s", *PARTS) * scale
+    )
+    bars = pieces.group_by("bar", maintain_order=True).agg(
+        pl.col("begins_s").first(), pl.col(*PARTS).sum()
+    )
+    draw_bars(panel, bars["bar"].to_numpy(), bars["begins_s"].to_numpy(), bars)
+    lost = pieces.filter(pl.col("reason").is_in(RECOVERY))
+    if not lost.is_empty():
         mark: dict[str, Any] = {"color": BLACK, "markersize": 6, "label": LOST}
-        panel.plot(begins[lost], lost, "x", **mark)
+        panel.plot(lost["begins_s"].to_numpy(), lost["bar"].to_numpy(), "x", **mark)
     panel.axvline(chain.ideal_s * scale, color=BLACK, linestyle="--", linewidth=1, label=IDEAL)
     panel.invert_yaxis()
     panel.set_yticks([])
