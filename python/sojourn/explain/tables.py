@@ -355,7 +355,8 @@ def draw(
             panel.set_title(textwrap.fill(name, TITLE_CHARACTERS), fontsize=10)
         highest = max(panel.get_ylim()[1] for panel in panels)
         for panel in panels:
-            panel.set_ylim(0, highest)
+            # Above the highest bar is space, so that it does not look cut off.
+            panel.set_ylim(0, 1.04 * highest)
         for panel in panels[:: plot.MOST_IN_A_ROW]:
             panel.set_ylabel("mean slowdown (1: ideal FCT)")
         entries = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
