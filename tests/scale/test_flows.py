@@ -86,6 +86,8 @@ def test_counters_that_a_fluid_lacks_are_dashes() -> None:
     with console.capture() as capture:
         console.print(result_tables(answer))
     assert "timeouts" not in capture.get()
+    printed = " ".join(capture.get().split())
+    assert "without a bias of these, at least the error of the self-check; ± -:" in printed
     table, _ = compare(SCENARIO, {"fidelity": [FLOWS, "packets"]}, seeds=1)
     (counters,) = counter_tables(table)
     for name in ("drops", "marks", "pauses", "timeouts", "retransmits", "queue max"):

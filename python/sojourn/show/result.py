@@ -64,14 +64,16 @@ HalfWidths = Mapping[str, Sequence[float]]
 
 NO_INTERVALS: HalfWidths = {}
 
-INTERVALS_NOTE = (
-    "±: 95 % confidence by batches of flows or by samples, without a bias of these; "
-    f"± -: fewer than {BATCHES * LEAST_IN_BATCH} flows, or over 1 % of them unfinished"
-)
+INTERVALS_NOTE = "±: 95 % confidence by batches of flows or by samples, without a bias of these"
 """Definition of the intervals of answers by samples."""
 
-SELF_CHECK_NOTE = "; at least the error of the self-check"
+SELF_CHECK_NOTE = ", at least the error of the self-check"
 """Addition to the definition for answers by a law."""
+
+NO_INTERVAL_NOTE = (
+    f"; ± -: fewer than {BATCHES * LEAST_IN_BATCH} flows, or over 1 % of them unfinished"
+)
+"""Reasons of a missing interval."""
 
 MOST_ROWS = 5
 """Largest number of links, and of unfinished flows, in a table."""
@@ -103,7 +105,7 @@ def result_tables(
         ]
         notes.append(f"slowdown: FCT over ideal FCT, {IDEAL_FCT}")
         has_check = bool(result.summary.get("fidelity", {}).get("self_check"))
-        notes += [INTERVALS_NOTE + SELF_CHECK_NOTE * has_check] if fcts else []
+        notes += [INTERVALS_NOTE + SELF_CHECK_NOTE * has_check + NO_INTERVAL_NOTE] if fcts else []
     if throughputs:
         notes += [LONG_LIVED_NOTE, _long_lived_time(result)]
     if result.summary.get("jobs"):
