@@ -17,8 +17,8 @@ from sojourn.compare.paired_tables import (
     label_columns,
     may_change_ratio,
     same_flows_note,
-    scheme_name,
 )
+from sojourn.scenario.overrides import scheme_name
 from sojourn.show import plot
 from sojourn.show.style import DEFAULT_FORMATS, Look, distinct, look
 

@@ -16,6 +16,7 @@ from sojourn.runs.results import Run
 from sojourn.scale.trace import columns_of_trace
 from sojourn.scenario.fidelity import FLOWS, PACKETS
 from sojourn.scenario.fields import parts_of
+from sojourn.scenario.overrides import scheme_name
 from sojourn.show.intervals import MAX_UNFINISHED, flows_of_size
 from sojourn.show.table import Table
 
@@ -256,11 +257,6 @@ def _flows(row: dict[str, Any]) -> str:
     if row["class"] != ALL.name:
         return f"flows of class {row['class']}"
     return "flows" if size == ALL.name else flows_of_size(size)
-
-
-def scheme_name(by: str, value: Any) -> str:
-    """Return the name of a scheme: a string as it is, a number with the name of its label."""
-    return value if isinstance(value, str) else f"{by}={value}"
 
 
 def _bounds(row: dict[str, Any], wording: Wording) -> str:

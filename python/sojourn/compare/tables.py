@@ -9,8 +9,9 @@ import polars as pl
 from sojourn.analysis import durations, long_lived, metrics, paired
 from sojourn.analysis.convergence import P99S
 from sojourn.compare import comparison
-from sojourn.compare.paired_tables import marked, scheme_name
+from sojourn.compare.paired_tables import marked
 from sojourn.runs.results import Run
+from sojourn.scenario.overrides import scheme_name
 from sojourn.show.environment import difference_lines, environment_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import COUNTS, format_value

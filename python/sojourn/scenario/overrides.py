@@ -243,6 +243,11 @@ def scheme_names(scenario: Mapping[str, Any]) -> list[str]:
     return [str(labels[SCHEME]) for labels, _ in schemes_of(scenario) if SCHEME in labels]
 
 
+def scheme_name(label: str, value: Any) -> str:
+    """Return the name of a scheme: a string as it is, a number with the name of its label."""
+    return value if isinstance(value, str) else f"{label}={value}"
+
+
 def choose_scheme(scenario: Mapping[str, Any], name: str | None) -> Scenario:
     """Return the scenario of a scheme, in the environment that it has in a comparison of all.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn.base.units import format_bit_rate
 from sojourn.runs.results import Result, Run
-from sojourn.scenario.overrides import SCHEME
+from sojourn.scenario.overrides import SCHEME, scheme_name
 from sojourn.scenario.reading import kind_of
 
 LAW = "transport"
@@ -170,7 +170,7 @@ def environment_lines(runs: Iterable[Run], by: str) -> list[str]:
         return list(texts)
     prefix = "environment"
     return [
-        f"{prefix} of {_name(by, run.labels[by])}"
+        f"{prefix} of {scheme_name(by, run.labels[by])}"
         + environment_line(run.result).removeprefix(prefix)
         for run in first.values()
     ]
@@ -182,7 +182,7 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     Schemes are the values of the label `by`. Fields that follow from the environment are omitted if
     environments differ.
     """
-    scenarios = {_name(by, run.labels[by]): run.result.summary for run in runs}
+    scenarios = {scheme_name(by, run.labels[by]): run.result.summary for run in runs}
     are_named = by == SCHEME
     # A component and its kind are one field, as in `queue=codel` and `queue.kind=codel`.
     varied = by.removesuffix(".kind")
@@ -216,11 +216,6 @@ def difference_lines(runs: Iterable[Run], by: str) -> list[str]:
     shown = ", ".join(lines[:SHOWN_DIFFERENCES])
     subject = "apart from congestion control, schemes" if is_law else "runs also"
     return [f"{subject} differ in {shown}{more}"]
-
-
-def _name(by: str, value: Any) -> str:
-    """Return the name of a scheme: a string as it is, a number with the name of its label."""
-    return value if isinstance(value, str) else f"{by}={value}"
 
 
 def _value(fields: Mapping[str, Any], path: str) -> Any:
