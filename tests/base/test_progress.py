@@ -137,9 +137,24 @@ def test_a_long_expected_run_time_is_printed_once(
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     with progress_display([run_progress(100, 0.0, 1)], "one.toml") as update:
-        for clock[0] in (1.0, 3.0, 4.0):
+        for clock[0] in (1.0, 10.0, 11.0):
             update()
-    assert capsys.readouterr().err == "one.toml: expected run time 5.0 min\n"
+    assert capsys.readouterr().err == "one.toml: expected run time 17 min\n"
+
+
+def test_no_run_time_is_expected_while_processes_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    starting = run_progress(100, 0.0, 1)
+    with progress_display([starting], "one.toml") as update:
+        clock[0] = 3.0
+        update()
+        starting.is_finished = True
+        clock[0] = 4.0
+        update()
+    assert not capsys.readouterr().err
 
 
 def test_an_estimate_above_half_of_the_memory_limit_is_printed(

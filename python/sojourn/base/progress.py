@@ -21,6 +21,10 @@ LONG_S = 60.0
 """Expected run time above which the expectation is printed."""
 
 
+RELIABLE_SHARE, RELIABLE_AFTER_S = 0.05, 10.0
+"""Share of the work and run time, one of which the expectation needs: processes start slowly."""
+
+
 LINE_INTERVAL_S = 20.0
 """Interval between lines of progress where no bar can be shown."""
 
@@ -131,7 +135,8 @@ def progress_display(runs: Sequence[RunProgress], title: str) -> Iterator[Callab
             return
         share = sum(run.work() * run.share() for run in runs) / work
         text = _progress_text(runs, share, elapsed)
-        if share > 0 and not is_announced:
+        is_reliable = share >= RELIABLE_SHARE or (share > 0 and elapsed >= RELIABLE_AFTER_S)
+        if is_reliable and not is_announced:
             is_announced = True
             expected = elapsed / share
             if expected > LONG_S:
