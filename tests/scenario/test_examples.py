@@ -94,13 +94,24 @@ def test_a_copy_overwrites_nothing_and_copies_all_files_or_none(
     assert (directory / existing).read_text(encoding="utf-8") == "mine"
 
 
+def test_several_examples_are_copied_into_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("copies").mkdir()
+    assert cli.invoke(["examples", "rcp_link", "cellular", "--out", "copies"]) == 0
+    names = {file.name for file in Path("copies").iterdir()}
+    assert names == {"rcp_link.toml", "cellular.toml", "cellular.txt"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["examples", "dctcp_dumbell"], "did you mean `dctcp_dumbbell`?"),
         (["examples", "trains"], "did you mean `train`?"),
         (["examples", "train", "--out", "t.py"], "needs ../learnt_controller.toml; name a folder"),
-        (["examples", "--out", "x.toml"], "--out: needs the name of one example"),
+        (["examples", "--out", "x.toml"], "--out: needs the name of an example"),
+        (["examples", "rcp_link", "cellular", "--out", "x"], "several examples need an existing"),
         (["examples", "rcp_link", "--out", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "."], ".: exists already"),

@@ -74,7 +74,9 @@ def examples(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File or folder of the copy (default: NAME.toml)."),
+        typer.Option(
+            metavar="FILE", help="File of the copy, or an existing folder (default: NAME.toml)."
+        ),
     ] = None,
 ) -> None:
     """List the examples, or copy some and the files that they need.
@@ -83,8 +85,10 @@ def examples(
     """
     from sojourn.scenario import examples as example_files
 
-    if out is not None and len(names or []) != 1:
-        raise ScenarioError("--out: needs the name of one example")
+    if out is not None and not names:
+        raise ScenarioError("--out: needs the name of an example")
+    if out is not None and len(names or []) > 1 and not out.is_dir():
+        raise ScenarioError(f"--out {out}: several examples need an existing folder")
     if names:
         written = [file for name in names for file in example_files.copy_example(name, out)]
         print(f"written: {', '.join(map(str, written))}")
