@@ -45,6 +45,19 @@ def test_a_run_of_long_lived_flows_prints_throughputs_and_no_completion_times(
     assert "flow completion time" not in printed
 
 
+def test_long_lived_flows_do_not_count_with_the_unfinished(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flows = '{ source = 0, target = 2 }, { source = 1, target = 2, size = "1 GB" }'
+    scenario = (
+        'topology = { kind = "star", hosts = 3 }\ntransport = "dctcp"\ntime_limit = "1 ms"\n'
+        f'workload = {{ kind = "flows", flows = [{flows}] }}\n'
+    )
+    (directory / "both.toml").write_text(scenario, encoding="utf-8")
+    assert cli.invoke(["run", "both.toml"]) == 0
+    assert "unfinished: 1 of 1 flows did not finish" in capsys.readouterr().out
+
+
 def test_a_run_prints_lower_bounds_of_a_job_and_its_messages_that_did_not_start(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -424,7 +424,8 @@ def _unfinished(result: Result) -> list[RenderableType]:
         rows.append([*ends, row["class"], format_size(row["size_bytes"]), remaining, *cells])
     title = "unfinished flows with most remaining bytes"
     table = text_table(Table(title, columns, rows, optional=["to", "class"]))
-    share = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
+    with_end = result.flows.filter(pl.col("outcome") != "long_lived").height
+    share = f"{format_count(flows.height)} of {format_count(with_end)} flows"
     end = format_time(result.summary["simulated_s"])
     line = f"unfinished: {share} did not finish before the end of the run at {end}"
     return [Text(f"{line}; {messages}" if messages else line), table]
