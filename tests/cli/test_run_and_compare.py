@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from rich.console import Console
 import sojourn
 from conftest import SCENARIO_FILE, files, make_result
 from sojourn import cli
+from sojourn.__main__ import main as sojourn_main
 from sojourn.runs import runner
 from sojourn.show.result import by_size_table
 
@@ -149,6 +151,38 @@ def test_an_interrupt_states_whether_runs_are_stored(
     monkeypatch.setattr(runner, "_collect", interrupt)
     assert cli.invoke(command) == 130
     assert capsys.readouterr().err == f"sojourn: {expected}\n"
+
+
+class Interrupting:
+    """A module whose import is interrupted."""
+
+    def __getattr__(self, name: str) -> object:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_commands_are_imported_gives_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "sojourn.cli", Interrupting())
+    with pytest.raises(SystemExit, match="130"):
+        sojourn_main()
+    assert capsys.readouterr().err == "sojourn: interrupted\n"
+
+
+def test_only_links_with_queues_have_a_note_on_their_length(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "small.toml").write_text(
+        """
+        topology = "link"
+        workload = { kind = "poisson", load = 0.5, sizes = { kind = "fixed", size = "20 KB" } }
+        """
+    )
+    for change, is_stated in (("transport=tcp", True), ("model=processor_sharing", False)):
+        assert cli.invoke(["run", "small.toml", "--set", change]) == 0
+        output = capsys.readouterr().out
+        assert "the last arrival" in output
+        assert ("queue max: of the whole run" in output) == is_stated
 
 
 def test_a_run_of_the_window_engine_prints_windows_and_threads(

@@ -479,6 +479,7 @@ def test_a_search_continues_after_an_invalid_scenario() -> None:
     invalid = tuned.trials.filter(ended=INVALID)
     assert invalid["why"].str.contains("threshold").all()
     assert invalid[GOAL].null_count() == invalid.height
+    assert tuned.trials["why"].null_count() == tuned.trials.height - invalid.height
     assert tuned.best is not None
 
 

@@ -553,5 +553,7 @@ def test_a_file_with_changed_bytes_is_accepted_or_gives_an_error(name: str, fold
 def test_an_unknown_name_is_answered_by_those_that_are_there() -> None:
     with pytest.raises(ScenarioError, match=r"nope: unknown folder of cases \(there are: hpcc, "):
         find_cases("nope")
+    with pytest.raises(ScenarioError, match=r"did you mean `scale`\?.*, scale, yaps\)"):
+        find_cases("scal", others=["scale"])
     with pytest.raises(ScenarioError, match=r"foo: unknown run \(there are: .*lone"):
         read_cases(find_cases("linux"), only=["foo"])

@@ -62,7 +62,7 @@ def validate(
         return
     if truth:
         raise ScenarioError(f"--truth: is for {SCALE} only")
-    folder = find_cases(cases)
+    folder = find_cases(cases, others=[SCALE])
     if (record or ablate) and (quick or only):
         raise ScenarioError(
             f"--{'record' if record else 'ablate'}: cannot be combined with --quick or --only"

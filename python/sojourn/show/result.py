@@ -467,7 +467,9 @@ def _measured_notes(result: Result) -> list[str]:
     is_end = end == result.summary["simulated_s"]
     bounds = [f"from {format_time(start)}"] if start else []
     bounds.append(f"to {format_time(end)}, {'the end' if is_end else 'the last arrival'}")
-    return [f"links: {' '.join(bounds)}; queue max: of the whole run"]
+    # Ideals have no queues.
+    has_queues = any("queue_max_bytes" in link for link in result.summary["links"])
+    return [f"links: {' '.join(bounds)}{'; queue max: of the whole run' * has_queues}"]
 
 
 def _caller_notes(result: Result) -> list[str]:

@@ -239,7 +239,8 @@ class Tuned:
         Goals are geometric means over seeds, other measures arithmetic means. Goals of a trial
         that was stopped early are extrapolated to all seeds by the ratios to the baseline.
         """
-        return pl.DataFrame([self._row(trial) for trial in self.done], infer_schema_length=None)
+        rows = [self._row(trial) for trial in self.done]
+        return pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"why": pl.String})
 
     def _row(self, trial: Trial) -> dict[str, Any]:
         means = {
@@ -258,7 +259,7 @@ class Tuned:
             "ended": trial.ended,
             "keeps_bounds": self.is_allowed(trial),
             "at_least": trial.at_least,
-            "why": trial.why,
+            "why": trial.why or None,
         }
 
 

@@ -32,7 +32,7 @@ All files of a folder are checked before the first run.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -160,10 +160,10 @@ class Replay:
         return f"{low} to {high} packets"
 
 
-def find_cases(name: str, start: Path | None = None) -> Path:
+def find_cases(name: str, start: Path | None = None, others: Sequence[str] = ()) -> Path:
     """Return the folder of cases: a path, or a name in the user's or the shipped `validation`.
 
-    Raises `ScenarioError` for an unknown name.
+    Raises `ScenarioError` for an unknown name, which lists `others`, too.
     """
     if (Path(name) / "cases.toml").is_file():
         return Path(name)
@@ -174,7 +174,8 @@ def find_cases(name: str, start: Path | None = None) -> Path:
     }
     if name in folders:
         return folders[name]
-    hint, known = did_you_mean(name, folders), some_of(folders)
+    names = sorted([*folders, *others])
+    hint, known = did_you_mean(name, names), some_of(names)
     raise ScenarioError(f"{name}: unknown folder of cases{hint} (there are: {known})")
 
 
