@@ -151,3 +151,19 @@ fn degraded_links_count_for_the_scale_of_a_network() {
     // A message without grants of one packet, the product of the delay and 10 Gb/s, stopped after each.
     assert!(results.flows.slowdown[0] < 1.05, "{}", results.flows.slowdown[0]);
 }
+
+#[test]
+fn without_a_switch_that_reports_telemetry_the_hosts_alone_limit_a_flow() {
+    let links = "from,to,rate,delay\na,b,100 Gbps,1 us\n";
+    for kind in ["hpcc", "powertcp"] {
+        let slowdown = slowdown(&json!({
+            "topology": { "kind": "graph", "file": { "name": "links.csv", "text": links } },
+            "transport": kind,
+            "workload": {
+                "kind": "flows", "flows": [{ "source": 0, "target": 1, "size": "5 MB" }],
+            },
+        }));
+        // Without a sample the average stayed that of a full link, and the rate fell with each RTT: 15 and 7.
+        assert!(slowdown < 1.01, "{kind}: {slowdown}");
+    }
+}

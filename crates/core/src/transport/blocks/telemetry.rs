@@ -80,6 +80,11 @@ impl Utilisation {
         std::mem::swap(&mut self.last, &mut self.present);
     }
 
+    /// Returns true if no switch reports: a cable joins the two hosts, and their NICs alone limit the flow.
+    pub fn has_no_hops(&self) -> bool {
+        self.present.hops().is_empty()
+    }
+
     /// Averages the largest `load` of the path's links since the last ACK. Another path only replaces the
     /// last one, since its ports have other counters ([hpcc19]).
     pub fn update(&mut self, load: impl Fn(&Interval) -> f64) {

@@ -161,6 +161,7 @@ impl Controller for Hpcc {
         match &self.config.pint {
             Some(pint) if !pint.uses(ack) => return,
             Some(_) => {}
+            None if self.utilisation.has_no_hops() => return,
             None => self.utilisation.update(Self::load(self.base_rtt)),
         }
         let excess = self.utilisation.average / self.config.eta;

@@ -110,6 +110,9 @@ impl Controller for PowerTcp {
             self.rate.start(ack);
             return self.power.start();
         }
+        if self.power.has_no_hops() {
+            return;
+        }
         self.power.update(power(self.law.form, self.base_rtt));
         self.rate.set(self.law.rate(self.power.average, &self.rate), ack);
     }

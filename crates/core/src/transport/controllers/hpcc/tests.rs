@@ -35,7 +35,12 @@ fn ack_over(
     (cumulative, next): (u32, u32),
     hop: [u64; 3],
 ) {
-    let [time, transmitted, queued] = hop;
+    report(link, flow, hop);
+    flow.on_ack(&Ack { cumulative, next, ..ACK });
+}
+
+/// Passes the telemetry of one hop over a link.
+fn report(link: LinkId, flow: &mut dyn Controller, [time, transmitted, queued]: [u64; 3]) {
     let mut path = TelemetryStack::default();
     let hop = HopTelemetry {
         time: Time::ZERO + Duration::from_nanos(time),
@@ -45,7 +50,6 @@ fn ack_over(
     };
     path.push(hop, link);
     flow.on_telemetry(&path);
-    flow.on_ack(&Ack { cumulative, next, ..ACK });
 }
 
 /// Rate in Gb/s.
@@ -110,6 +114,7 @@ fn the_reference_moves_once_per_rtt_although_a_segment_is_missing() {
     // and the last but one end an RTT. The average utilisation of 1 takes 5 % of the reference.
     let rates = [(0, 4), (3, 8), (5, 9), (7, 11), (12, 16), (13, 17)].map(|(sent_at, now)| {
         let (now, sent_at) = (at(now), at(sent_at));
+        report(0, &mut *flow, [1_000, 0, 0]);
         flow.on_ack(&Ack { now, sent_at, cumulative: 1, next: 90, advanced: 0, ..ACK });
         rate(&*flow)
     });
