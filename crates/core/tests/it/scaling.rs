@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{run, with};
+use crate::common::{count, run, with};
 
 /// A lone flow over a leaf-spine fabric in an environment.
 fn lone_flow(environment: &str, transport: &Value, topology: &Value, size: &str) -> Value {
@@ -165,5 +165,21 @@ fn without_a_switch_that_reports_telemetry_the_hosts_alone_limit_a_flow() {
         }));
         // Without a sample the average stayed that of a full link, and the rate fell with each RTT: 15 and 7.
         assert!(slowdown < 1.01, "{kind}: {slowdown}");
+    }
+}
+
+#[test]
+fn queues_hold_three_bursts_of_phosts_free_tokens_at_any_rate() {
+    for environment in DATACENTRES {
+        for (rate, size) in [("10 Gbps", "10 KB"), ("400 Gbps", "400 KB")] {
+            let flow = |source| json!({ "source": source, "target": 3, "size": size });
+            let results = run(&json!({
+                "environment": environment,
+                "topology": { "kind": "star", "hosts": 4, "rate": rate },
+                "transport": "phost",
+                "workload": { "kind": "flows", "flows": [flow(0), flow(1), flow(2)] },
+            }));
+            assert_eq!(count(&results, "drops"), 0, "{environment}, {rate}");
+        }
     }
 }

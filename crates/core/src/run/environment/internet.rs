@@ -32,6 +32,7 @@ pub(super) fn defaults() -> Defaults {
         law: |kind, _| law(kind),
         router: |_, _| json!({}),
         queue: scaling::packet_size,
+        designed_queue: |_| json!({}),
         capacity: Some("1 BDP, at least 10 packets".into()),
         managed: MANAGED,
     }

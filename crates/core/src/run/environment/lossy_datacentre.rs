@@ -41,6 +41,7 @@ pub(super) fn defaults(extent: &Extent) -> Defaults {
         law,
         router: scaling::router,
         queue: scaling::queue,
+        designed_queue: scaling::designed_queue,
         capacity: (!extent.has_switches).then(|| buffer.into()),
         managed: &[],
     }

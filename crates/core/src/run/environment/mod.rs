@@ -65,6 +65,9 @@ struct Defaults {
     router: fn(&str, &Scale) -> Value,
     /// Returns the parameters of a queue by its discipline, if a scenario gives none of them.
     queue: fn(&str, &Scale) -> Value,
+    /// Returns further parameters of the queue at switches that a transport was designed for, by the name of
+    /// the transport.
+    designed_queue: fn(&str) -> Value,
     /// Capacity of queues at switches that have none of their own.
     capacity: Option<Value>,
     /// The same for disciplines that manage the length of their queue, by name.
@@ -99,7 +102,7 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         None => Environment::Automatic,
     };
     if given == Environment::Paper {
-        for (field, queue) in &designed {
+        for (field, (_, queue)) in &designed {
             add_defaults(&mut scenario[*field], queue);
         }
         return Ok(());
@@ -144,7 +147,10 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
         if kind(queue) != Some(STRICT_PRIORITY) || design.is_some() {
             add_thresholds(queue, &defaults, &scale);
         }
-        if let Some(design) = design {
+        if let Some((transport, design)) = design {
+            if field == "queue" {
+                add_defaults(queue, &(defaults.designed_queue)(transport));
+            }
             add_defaults(queue, design);
         }
         let capacity = kind(queue).and_then(|discipline| defaults.capacity_of(discipline));
@@ -155,9 +161,12 @@ pub(super) fn apply(scenario: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Name of a transport, and parameters of the queue that it was designed for.
+type Design = (&'static str, Value);
+
 /// Names the kind of queues that have parameters alone: that of the queue that the transports were designed
-/// for. Returns the other parameters of that queue, with its field.
-fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Value)>, Problem> {
+/// for. Returns that transport and the other parameters of its queue, with the field of the queue.
+fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Design)>, Problem> {
     type QueueOf = fn(&controllers::Config) -> disciplines::Config;
     let queue_of: [(_, QueueOf); 2] =
         [("queue", |law| law.queue()), ("host_queue", |law| law.host_queue())];
@@ -172,7 +181,7 @@ fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Value)>, P
                 Some((law.name(), queue_of(&law)))
             })
             .collect();
-        let Some((_, queue)) = queues.first() else { continue };
+        let Some((transport, queue)) = queues.first() else { continue };
         if queues.iter().any(|(_, other)| other.name() != queue.name()) {
             let each = |(law, queue): &(_, disciplines::Config)| {
                 format!("that of {law} is `{}`", queue.name())
@@ -188,7 +197,7 @@ fn designed_queues(scenario: &mut Value) -> Result<Vec<(&'static str, Value)>, P
             // The environment may limit it.
             design.remove("capacity");
         }
-        designed.push((field, design));
+        designed.push((field, (*transport, design)));
     }
     Ok(designed)
 }
@@ -480,8 +489,9 @@ impl Environment {
         let Ok(extent) = extent() else { return queues };
         let Some(defaults) = self.defaults(&extent) else { return queues };
         let scale = Scale::new(&extent, format);
-        let adapt = |queue: disciplines::Config, capacity: Option<Value>| {
+        let adapt = |queue: disciplines::Config, designed: Value, capacity: Option<Value>| {
             let mut table = (defaults.queue)(queue.name(), &scale);
+            add_defaults(&mut table, &designed);
             add_defaults(&mut table, &queue.show());
             if let (Some(capacity), true) = (capacity, table["capacity"] == NO_LIMIT) {
                 table["capacity"] = capacity;
@@ -490,7 +500,8 @@ impl Environment {
         };
         let [switch, host] = queues;
         let capacity = defaults.capacity_of(switch.name());
-        [adapt(switch, capacity), adapt(host, None)]
+        let designed = (defaults.designed_queue)(transport.name());
+        [adapt(switch, designed, capacity), adapt(host, json!({}), None)]
     }
 }
 

@@ -30,6 +30,16 @@ pub(super) fn queue(discipline: &str, scale: &Scale) -> Value {
     }
 }
 
+/// Returns parameters of the queue at switches that a transport was designed for, by its name.
+pub(super) fn designed_queue(transport: &str) -> Value {
+    match transport {
+        // 36 864 B at 10 Gb/s, like its other parameters for an RTT of 3.9 packets of 1500 B: three bursts of
+        // free tokens. With as many bytes at 100 Gb/s one such burst did not fit.
+        "phost" => json!({ "capacity": "6.3 BDP" }),
+        _ => json!({}),
+    }
+}
+
 /// Returns the packet size of a queue discipline that counts packets, for which a target delay is a number of
 /// packets: otherwise full packets, not of this size, would wait for longer.
 pub(super) fn packet_size(discipline: &str, scale: &Scale) -> Value {

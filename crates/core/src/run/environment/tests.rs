@@ -314,6 +314,13 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
         ] {
             assert_eq!(on_a_star(&own, &changes)["transport"]["above_base_rtt"], false, "{own}");
         }
+        // Queues of pHost have products of the link; a given capacity stays.
+        let given = |queue: Value| {
+            let changes = json!({ "environment": environment, "queue": queue });
+            queues("phost", &changes)[0]["capacity"].clone()
+        };
+        assert_eq!(given(json!({ "classes": 4 })), "6.3 BDP");
+        assert_eq!(given(json!({ "capacity": "9 KB" })), "9 KB");
     }
     for environment in ["paper", "internet"] {
         let changes = json!({ "environment": environment });
