@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use super::{
     Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse, Gaps,
-    InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Priorities, Reliability,
+    InboundFlow, Mechanism, MissingSegments, Opened, OutgoingPacket, Path, Priorities, Reliability,
     Transport,
 };
 use crate::base::schema::{Bounds, defaults, positive};
@@ -66,10 +66,12 @@ impl Transport for Config {
             packets.is_some_and(|packets| packets <= u64::from(most.packets(packet_time)))
         };
         let free = packets.filter(|_| is_within(self.free_tokens)).unwrap_or(0) as u32;
-        let expires = path.start + packet_time * u64::from(free) + life;
+        let free_life = packet_time * u64::from(free) + life;
+        let expires = if self.reliability.handshake { Time::NEVER } else { path.start + free_life };
         Box::new(PHost {
             class: if is_within(self.short_flow) { 1 } else { 2 },
             life,
+            free_life,
             tokens: (1..=free).map(|number| Token { number, expires }).collect(),
         })
     }
@@ -132,12 +134,20 @@ struct Token {
 struct PHost {
     class: u8,
     life: Duration,
+    /// Life of the tokens with which a flow starts.
+    free_life: Duration,
     /// Unspent tokens, in the order of expiry.
     tokens: VecDeque<Token>,
 }
 
 impl Controller for PHost {
     fn on_ack(&mut self, _ack: &Ack) {}
+
+    /// Only then may tokens be spent.
+    fn on_open(&mut self, opened: &Opened) {
+        let expires = opened.now + self.free_life;
+        self.tokens.iter_mut().for_each(|token| token.expires = expires);
+    }
 
     fn on_credit(&mut self, now: Time, credit: &Credit, _is_lost: bool) -> bool {
         self.tokens.push_back(Token { number: credit.number, expires: now + self.life });
@@ -446,6 +456,17 @@ mod tests {
         (0..7).for_each(|_| assert!(flow.on_sent(Time::ZERO, Bytes(1500)).is_some()));
         assert_eq!((flow.allowance().granted, flow.next_timer()), (u32::MAX, at(9.5)));
         assert_eq!(flow.on_sent(Time::ZERO, Bytes(1500)), Some(Allowance::granted(0)));
+    }
+
+    #[test]
+    fn the_tokens_of_a_short_flow_live_from_the_end_of_a_handshake_on() {
+        let config = Config::read(&json!({ "reliability": { "handshake": true } })).unwrap();
+        let path = Path::new(Rate::from_gbps(10), Duration::from_nanos(4_680), FORMAT);
+        let mut flow = config.controller(&Path { size: Some(Bytes(8 * 1460)), ..path });
+        assert_eq!(flow.next_timer(), Time::NEVER);
+        let rtt = Duration::from_micros(24);
+        flow.on_open(&Opened { now: at(20.0), rtt, feedback: 0.0, syn_was_lost: false });
+        assert_eq!((flow.allowance().granted, flow.next_timer()), (u32::MAX, at(29.5)));
     }
 
     #[test]
