@@ -238,6 +238,8 @@ struct Message {
     resend_from: u32,
     /// Rounds of RESENDs since the last new data.
     resends: u32,
+    /// Time of the last data; none before the first.
+    data_at: Option<Time>,
 }
 
 impl Message {
@@ -367,6 +369,7 @@ impl CreditScheduler for GrantScheduler {
             resend_at: now + self.config.resend_interval,
             resend_from: 0,
             resends: 0,
+            data_at: None,
         };
         let ungranted = message.ungranted();
         let place = self.messages.partition_point(|other| other.ungranted() <= ungranted);
@@ -383,10 +386,15 @@ impl CreditScheduler for GrantScheduler {
                     message.received += 1;
                     message.resends = 0;
                 }
+                message.data_at = Some(now);
                 message.resend_at = now + config.resend_wait(message.resends);
             }
-            // The sender has waited for long: what was granted to it is lost.
-            Arrival::Request { .. } => message.resend_at = now,
+            // The sender has waited for long: what was granted to it is lost, unless data still arrives: then
+            // the rest may wait in a queue that the request has passed.
+            Arrival::Request { .. } => {
+                let silent_from = |data_at: Time| (data_at + config.resend_interval).max(now);
+                message.resend_at = message.data_at.map_or(now, silent_from).min(message.resend_at);
+            }
             Arrival::Trimmed { .. } => {}
         }
     }

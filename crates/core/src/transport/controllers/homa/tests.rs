@@ -105,6 +105,26 @@ fn a_silent_sender_is_asked_for_what_was_granted_and_is_missing() {
 }
 
 #[test]
+fn a_request_repeats_what_was_granted_only_if_no_data_arrives() {
+    let at = |ms| Time::ZERO + Duration::from_millis(ms);
+    let mut scheduler = scheduler(&json!({ "resend_interval": "5 ms" }));
+    start(&mut *scheduler, 0, 0, 7);
+    let resends = |scheduler: &mut dyn CreditScheduler, now| {
+        std::iter::from_fn(|| scheduler.next_credit(now, &|_, from| from.max(2))).count()
+    };
+    // Packets wait in a queue, which the request passes.
+    scheduler.on_arrival(at(3), 0, Arrival::Data { number: 0, is_new: true });
+    scheduler.on_arrival(at(4), 0, Arrival::Request { number: 0 });
+    assert_eq!(resends(&mut *scheduler, at(4)), 0);
+    assert_eq!(scheduler.next_timer(), at(8));
+    // None have arrived for 5 ms, and again for 10 ms, unless the sender requests credit.
+    assert_eq!(resends(&mut *scheduler, at(8)), 5);
+    assert_eq!(scheduler.next_timer(), at(18));
+    scheduler.on_arrival(at(14), 0, Arrival::Request { number: 0 });
+    assert_eq!(resends(&mut *scheduler, at(14)), 5);
+}
+
+#[test]
 fn waits_before_resends_double_until_new_data_arrives() {
     let config = json!({ "resend_interval": "1 ms", "reliability": { "max_rto": "3 ms" } });
     let mut scheduler = scheduler(&config);
