@@ -353,7 +353,7 @@ fn add_to_transport(transport: &mut Value, defaults: &Defaults, scale: &Scale) {
     let min_rto = given_rto.unwrap_or_else(|| defaults.reliability["min_rto"].clone());
     let parameters = kind(transport).map(|kind| (defaults.law)(kind, scale));
     let mut parameters = parameters.unwrap_or_default();
-    scaling::keep_absolute_targets(&mut parameters, transport);
+    scaling::keep_given(&mut parameters, transport);
     add_defaults(transport, &parameters);
     let endpoint = endpoint(transport);
     limit_margin(&mut reliability, &min_rto);

@@ -55,12 +55,16 @@ const ABOVE_BASE_RTT: &str = "above_base_rtt";
 /// Parameters that are absolute if a scenario gives one of them.
 const TARGETS: [&str; 5] = ["base_target", "hop_scaling", "t_low", "t_high", "min_rtt"];
 
-/// Removes what would make absolute targets that `transport` gives relative to the base RTT.
-pub(super) fn keep_absolute_targets(law: &mut Value, transport: &Value) {
-    if TARGETS.iter().any(|target| transport.get(target).is_some())
-        && let Some(law) = law.as_object_mut()
-    {
+/// Removes parameters that would change the effect of those that `transport` gives: targets relative to the
+/// base RTT, and the minimum of an increase.
+pub(super) fn keep_given(law: &mut Value, transport: &Value) {
+    let gives = |names: &[&str]| names.iter().any(|name| transport.get(name).is_some());
+    let Some(law) = law.as_object_mut() else { return };
+    if gives(&TARGETS) {
         law.remove(ABOVE_BASE_RTT);
+    }
+    if gives(&["additive_increase"]) {
+        law.remove("least_increase");
     }
 }
 
@@ -123,16 +127,14 @@ pub(super) fn law(kind: &str, scale: &Scale) -> Value {
             "reliability": { "fixed_rto": (base_rtt * 3).show() },
         }),
         // 50 Mb/s at 100 Gb/s, and as there at least 80 B per RTT: with 0.05 % of seven packets, or 4 B, four
-        // flows to one host were not fair (Jain index 0.39).
-        "hpcc" => {
-            let bdp = slowest.carries(base_rtt).0.max(1) as f64;
-            let share = (100_000.0 * 80.0 / bdp).round().clamp(50.0, 5000.0) / 1000.0;
-            json!({
-                "additive_increase": format!("{share} %"),
-                "min_rate": min_rate,
-                "base_rtt": base_rtt.show(),
-            })
-        }
+        // flows to one host were not fair (Jain index 0.39). As a share of the slowest link, it was 3 Gb/s at
+        // 100 Gb/s beside a host of 1 Gb/s, and 24 flows had a queue of two bandwidth-delay products.
+        "hpcc" => json!({
+            "additive_increase": "0.05 %",
+            "least_increase": "80 B",
+            "min_rate": min_rate,
+            "base_rtt": base_rtt.show(),
+        }),
         // The simulator of [powertcp22]: 150 Mb/s at 25 Gb/s. In the form of the paper, whose increase is the
         // rate of a host divided by its flows, eight flows were not fair after 20 ms with so little.
         // theta-PowerTCP takes waits of ACKs for queueing: with the base RTT, flows in both directions used a

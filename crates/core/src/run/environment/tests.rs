@@ -314,6 +314,10 @@ fn thresholds_and_rates_of_data_centres_follow_the_link() {
         ] {
             assert_eq!(on_a_star(&own, &changes)["transport"]["above_base_rtt"], false, "{own}");
         }
+        // So is an additive increase.
+        assert_eq!(law("hpcc")["least_increase"], "80 B");
+        let own = json!({ "kind": "hpcc", "additive_increase": "1 Mbps" });
+        assert_eq!(on_a_star(&own, &changes)["transport"]["least_increase"], "0 B");
         // Queues of pHost have products of the link; a given capacity stays.
         let given = |queue: Value| {
             let changes = json!({ "environment": environment, "queue": queue });

@@ -7,7 +7,7 @@
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::random::mix;
 use crate::base::schema::{Bounds, Problem, positive, positive_fraction, positive_if_given};
-use crate::base::units::Duration;
+use crate::base::units::{Bytes, Duration};
 use crate::model::packet::Format;
 use crate::model::telemetry::{Digest, LEAST_BASE, TelemetryStack};
 use crate::transport::blocks::path_scaled::FlowRate;
@@ -26,6 +26,8 @@ crate::parameters! {
         /// Additive increase; times the base RTT it is `W_AI` ([hpcc19], authors' simulations: 50 Mb/s at
         /// 100 Gb/s).
         pub additive_increase: FlowRate = FlowRate::from_mbps(50), where positive;
+        /// Minimum of `W_AI`, the additive increase per base RTT ([hpcc19]: 80 B; own choice: 0 B).
+        pub least_increase: Bytes = Bytes::ZERO;
         /// Minimum rate ([hpcc19] gives none; authors' simulations: 1 Gb/s at 100 Gb/s).
         pub min_rate: FlowRate = FlowRate::from_mbps(1_000), where positive;
         /// T, the base RTT; none for that of the flow's path ([hpcc19]: the longest of the network).
@@ -84,9 +86,10 @@ impl Config {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let base_rtt = self.base_rtt.unwrap_or(path.base_rtt);
+        let increase = self.additive_increase.bps(path.line_rate.bps());
         Box::new(Hpcc {
             config: self.clone(),
-            additive_increase: self.additive_increase.bps(path.line_rate.bps()),
+            additive_increase: increase.max(self.least_increase.bits() / base_rtt.seconds()),
             rate: ReferenceRate::new(self.min_rate, self.reaction, path),
             utilisation: Utilisation::new(base_rtt, self.quantised, path),
             base_rtt: base_rtt.seconds(),

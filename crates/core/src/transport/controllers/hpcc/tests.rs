@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::schema::Parameter;
-use crate::base::units::{Bytes, Rate, Time};
+use crate::base::units::{Rate, Time};
 use crate::model::graph::LinkId;
 use crate::model::telemetry::HopTelemetry;
 use crate::transport::fixture::ACK;
@@ -186,4 +186,16 @@ fn delayed_acks_are_rejected() {
         problem.to_string(),
         "reliability.delayed_ack: must be none: each ACK returns the telemetry of one packet"
     );
+}
+
+#[test]
+fn the_additive_increase_is_at_least_an_amount_per_rtt() {
+    // 520 B per 4.16 us are 1 Gb/s, more than 50 Mb/s.
+    for (least, expected) in [("0 B", 95.05), ("520 B", 96.0)] {
+        let mut flow = flow(&json!({ "least_increase": least }));
+        ack(&mut *flow, (1, 9), [0, 0, 0]);
+        // A full link.
+        ack(&mut *flow, (2, 9), [416, 5_200, 0]);
+        assert!((rate(&*flow) - expected).abs() < 1e-9, "{least}: {}", rate(&*flow));
+    }
 }
