@@ -135,13 +135,21 @@ impl Transport for Config {
         let base_rtt = extent.base_rtt(format);
         let packets = self.unscheduled(format, extent.slowest);
         let most = Bytes(u64::from(packets) * format.full().0);
-        if most >= extent.slowest.carries(base_rtt) {
-            return Vec::new();
+        let mut warnings = Vec::new();
+        if most < extent.slowest.carries(base_rtt) {
+            warnings.push(format!(
+                "rtt_bytes of {most} are less than the slowest link carries in the base RTT, {base_rtt}: a \
+                 message alone cannot fill its path"
+            ));
         }
-        vec![format!(
-            "rtt_bytes of {most} are less than the slowest link carries in the base RTT, {base_rtt}: a \
-             message alone cannot fill its path"
-        )]
+        if self.resend_interval < base_rtt {
+            let interval = self.resend_interval;
+            warnings.push(format!(
+                "resend_interval: {interval} is less than the base RTT of {base_rtt}: packets are sent again \
+                 before they can arrive"
+            ));
+        }
+        warnings
     }
 
     fn own_reliability(&self) -> &'static [&'static str] {

@@ -14,11 +14,12 @@ use super::{
 };
 use crate::base::schema::{Problem, defaults, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::graph::Extent;
 use crate::model::packet::{Format, Header};
 use crate::queueing::Capacity;
 use crate::queueing::disciplines::{self, composite};
 use crate::transport::TrimmedAt;
-use crate::transport::blocks::uet::nscc::{Nscc, Scale};
+use crate::transport::blocks::uet::nscc::{LARGEST, Nscc, Scale};
 use crate::transport::blocks::uet::rccc::{PullPacer, SenderCredit};
 use crate::transport::recovery::sleek::Bounds;
 
@@ -125,6 +126,21 @@ impl Transport for Config {
         (self.control != Control::Nscc).then(|| -> Box<dyn CreditScheduler> {
             Box::new(PullPacer::new(host.line_rate, self.credit_rate, self.pull_bytes, most))
         })
+    }
+
+    fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
+        let base_rtt = self.base_rtt.unwrap_or_else(|| extent.base_rtt(format));
+        let product = extent.slowest.carries(base_rtt);
+        let is_late = self.ack_bytes.0 > (product.0 / 2).max(format.full().0);
+        if !is_late || self.control == Control::Rccc {
+            return Vec::new();
+        }
+        let half = "more than half of what the slowest link carries in the base RTT";
+        vec![format!(
+            "ack_bytes of {} are {half}, {product}: a window of {LARGEST} of these waits for ACKs; give a \
+             quarter of it",
+            self.ack_bytes
+        )]
     }
 
     /// Timeouts follow from queues that trim, at any environment.
@@ -268,5 +284,25 @@ impl Controller for Uet {
             gauges.push(("credit_bytes", credit.bytes() as f64));
         }
         gauges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use serde_json::json;
+
+    #[test]
+    fn acks_rarer_than_two_per_rtt_give_a_warning() {
+        let config = Config::read(&json!({})).unwrap();
+        let warnings = |delay| {
+            let extent = Extent::new(Duration::from_micros(delay), [(Rate::from_gbps(10), 2)]);
+            config.warnings(&extent, &defaults())
+        };
+        // 26 us and 1.8 us at 10 Gb/s carry 34.7 KB, twice 16 KiB.
+        assert_eq!(warnings(13), [""; 0]);
+        let warning = &warnings(12)[0];
+        assert!(warning.starts_with("ack_bytes of 16.384 KB are more than half"), "{warning}");
     }
 }

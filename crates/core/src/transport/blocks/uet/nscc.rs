@@ -15,7 +15,7 @@ use crate::transport::recovery::sleek::Bounds;
 const REFERENCE_RTT: f64 = 12e6;
 const REFERENCE_BDP: f64 = 150_000.0;
 /// Largest window, in bandwidth-delay products.
-const LARGEST: f64 = 1.5;
+pub const LARGEST: f64 = 1.5;
 /// Weight of a sample in the average delay.
 const WEIGHT: f64 = 0.0125;
 /// Increases are added to the window after this number of packets, or after a base RTT.

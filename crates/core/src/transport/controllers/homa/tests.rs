@@ -105,6 +105,18 @@ fn a_silent_sender_is_asked_for_what_was_granted_and_is_missing() {
 }
 
 #[test]
+fn resends_within_the_base_rtt_give_a_warning() {
+    let config = Config::read(&json!({ "rtt_bytes": "20 ms" })).unwrap();
+    let warnings = |delay| {
+        let extent = Extent::new(Duration::from_micros(delay), [(Rate::from_gbps(10), 2)]);
+        config.warnings(&extent, &FORMAT)
+    };
+    assert_eq!(warnings(2_400), [""; 0]);
+    let warning = &warnings(2_500)[0];
+    assert!(warning.starts_with("resend_interval: 5 ms is less than the base RTT"), "{warning}");
+}
+
+#[test]
 fn a_request_repeats_what_was_granted_only_if_no_data_arrives() {
     let at = |ms| Time::ZERO + Duration::from_millis(ms);
     let mut scheduler = scheduler(&json!({ "resend_interval": "5 ms" }));
