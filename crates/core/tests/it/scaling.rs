@@ -187,8 +187,8 @@ fn queues_hold_three_bursts_of_phosts_free_tokens_at_any_rate() {
 #[test]
 fn a_slow_link_elsewhere_leaves_hpcc_its_short_queues() {
     let queue = |slow: &str| {
-        let hosts: String = (0..13).map(|host| format!("h{host},s,100 Gbps,3 us\n")).collect();
-        let links = format!("from,to,rate,delay\n{hosts}{slow}");
+        let hosts: Vec<_> = (0..13).map(|host| format!("h{host},s,100 Gbps,3 us\n")).collect();
+        let links = format!("from,to,rate,delay\n{}{slow}", hosts.concat());
         let flow = |source| json!({ "source": source, "target": 12 });
         let results = run(&json!({
             "environment": "lossless_datacentre",
