@@ -99,6 +99,11 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(16);
     }
 
+    /// Ends the back-off: the peer answers, without an RTT sample.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
     /// Returns the current RTO.
     pub fn timeout(&self, reliability: &Reliability) -> Duration {
         let Reliability { initial_rto, max_rto, .. } = *reliability;

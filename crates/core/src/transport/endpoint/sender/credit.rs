@@ -75,6 +75,10 @@ impl Sender {
         // not know its end.
         if !self.was_stopped || self.scoreboard.unsent() > 0 {
             self.rto_start = now;
+            if self.rtt.smoothed().is_none() {
+                // No sample ends the back-off of a sender without ACKs: timeouts would add up over its life.
+                self.rtt.end_back_off();
+            }
         }
         if missed_request && self.scoreboard.highest() == 0 {
             self.credit_losses += 1;

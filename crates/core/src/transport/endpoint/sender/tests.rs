@@ -376,6 +376,15 @@ fn the_rto_doubles_and_repeated_timeouts_do_not_lower_ssthresh() {
 }
 
 #[test]
+fn a_credit_ends_the_back_off_of_a_sender_without_acks() {
+    let mut tcp = tcp("selective_repeat", &json!({}));
+    (0..3).for_each(|_| tcp.sender.on_credit_timeout());
+    assert_eq!(tcp.sender.timeout(), Duration::from_millis(8000));
+    tcp.sender.on_credit(at(100), 0, false);
+    assert_eq!(tcp.sender.timeout(), Duration::from_millis(1000));
+}
+
+#[test]
 fn without_timestamps_retransmitted_segments_give_no_sample() {
     for timestamps in [true, false] {
         let mut tcp =
