@@ -1,6 +1,7 @@
-//! Foundations: units, random streams, configuration schema and run control.
+//! Foundations: units, products, random streams, configuration schema and run control.
 
 pub mod prefetch;
+pub mod product;
 pub mod random;
 pub mod run_control;
 pub mod schema;

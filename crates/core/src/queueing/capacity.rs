@@ -5,11 +5,10 @@ use std::fmt;
 use serde_json::Value;
 
 use super::Backlog;
+use crate::base::product::{PACKETS_PATTERN, Product, parse_packets};
 use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
 use crate::base::schema::{Parameter, Problem, wrong};
-use crate::base::units::{
-    Bytes, DATA_UNITS, Duration, Rate, TIME_UNITS, Units, parse_multiple, parse_quantity,
-};
+use crate::base::units::{Bytes, DATA_UNITS, Duration, Rate, TIME_UNITS, parse_quantity};
 
 /// Capacity or threshold of a queue, in bytes or packets, or relative to the link of its port.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,9 +19,8 @@ pub enum Capacity {
     Packets(u32),
     /// Time that the link takes to transmit the queue.
     Time(Duration),
-    /// Multiple of the bandwidth-delay product, link rate times base RTT of the network's longest path, but
-    /// at least a number of full data packets.
-    Product(f64, u32),
+    /// Multiple of the bandwidth-delay product, link rate times base RTT of the network's longest path.
+    Product(Product),
 }
 
 /// Capacity or threshold of the queue at one port.
@@ -56,9 +54,9 @@ impl LinkScale {
             Capacity::Bytes(bytes) => Limit::Bytes(bytes),
             Capacity::Packets(packets) => Limit::Packets(packets),
             Capacity::Time(time) => Limit::Bytes(self.rate.carries(time).0),
-            Capacity::Product(factor, packets) => {
-                let product = (factor * self.rate.carries(self.base_rtt).0 as f64).round() as u64;
-                Limit::Bytes(product.max(u64::from(packets) * self.packet.0))
+            Capacity::Product(product) => {
+                let bytes = product.bytes(self.rate.carries(self.base_rtt), self.packet);
+                Limit::Bytes(bytes.round() as u64)
             }
         })
     }
@@ -67,7 +65,7 @@ impl LinkScale {
 impl Capacity {
     /// Returns a multiple of the bandwidth-delay product.
     pub fn product(factor: f64) -> Self {
-        Self::Product(factor, 0)
+        Self::Product(Product::times(factor))
     }
 
     /// Returns true if an empty queue can hold a packet of `size`; true if that depends on the port.
@@ -75,7 +73,7 @@ impl Capacity {
         match self {
             Self::Bytes(limit) => Limit::Bytes(limit).holds(size),
             Self::Packets(limit) => Limit::Packets(limit).holds(size),
-            Self::Time(_) | Self::Product(..) => true,
+            Self::Time(_) | Self::Product(_) => true,
         }
     }
 
@@ -85,7 +83,7 @@ impl Capacity {
             (Self::Bytes(one), Self::Bytes(two)) => one > two,
             (Self::Packets(one), Self::Packets(two)) => one > two,
             (Self::Time(one), Self::Time(two)) => one > two,
-            (Self::Product(one, _), Self::Product(two, _)) => one > two,
+            (Self::Product(one), Self::Product(two)) => one.factor > two.factor,
             _ => false,
         }
     }
@@ -135,17 +133,6 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Unit of bandwidth-delay products in scenarios.
-const PRODUCT: &str = "BDP";
-
-/// Text between a product and its least value.
-const AT_LEAST: &str = ", at least";
-
-/// Parses a number of packets.
-fn parse_packets(text: &str) -> Option<u32> {
-    text.strip_suffix("packets").or(text.strip_suffix("packet"))?.trim().parse().ok()
-}
-
 impl Parameter for Capacity {
     fn allowed() -> String {
         "an amount of data, a number of packets, a time at the link's rate or a multiple of the \
@@ -155,17 +142,11 @@ impl Parameter for Capacity {
     }
     fn read(value: &Value) -> Result<Self, Problem> {
         let text = value.as_str().ok_or_else(|| wrong::<Self>(value))?;
-        let product = || {
-            let Some((product, least)) = text.split_once(AT_LEAST) else {
-                return parse_multiple(text, PRODUCT).map(Self::product);
-            };
-            Some(Self::Product(parse_multiple(product, PRODUCT)?, parse_packets(least)?))
-        };
         parse_packets(text)
             .map(Self::Packets)
             .or_else(|| parse_quantity(text, DATA_UNITS).map(Self::Bytes))
             .or_else(|| parse_quantity(text, TIME_UNITS).map(Duration).map(Self::Time))
-            .or_else(product)
+            .or_else(|| Product::parse(text).map(Self::Product))
             .ok_or_else(|| wrong::<Self>(value))
     }
     fn show(&self) -> Value {
@@ -173,17 +154,12 @@ impl Parameter for Capacity {
             Self::Bytes(bytes) => Bytes(*bytes).show(),
             Self::Packets(packets) => format!("{packets} packets").into(),
             Self::Time(time) => time.show(),
-            Self::Product(factor, 0) => format!("{factor} {PRODUCT}").into(),
-            Self::Product(factor, packets) => {
-                format!("{factor} {PRODUCT}{AT_LEAST} {packets} packets").into()
-            }
+            Self::Product(product) => product.to_string().into(),
         }
     }
     fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
-        let product: &Units = &[(PRODUCT, 1)];
-        let [data, time, product] = [DATA_UNITS, TIME_UNITS, product].map(quantity_form);
-        let packets = r"\s*\+?[0-9]+\s*packets?";
-        pattern(&format!("({packets}|{data}|{time}|{product}({AT_LEAST}{packets})?)"))
+        let [data, time] = [DATA_UNITS, TIME_UNITS].map(quantity_form);
+        pattern(&format!("({PACKETS_PATTERN}|{data}|{time}|{})", Product::pattern()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::base::product::Product;
 use crate::base::schema::json_schema::{self, Definitions, pattern, quantity_form};
 use crate::base::schema::{Measure, Parameter, Problem, wrong};
 use crate::base::units::{Duration, RATE_UNITS, Rate, Units, parse_multiple, parse_quantity};
@@ -77,7 +78,7 @@ pub enum WindowSize {
     /// Number of packets.
     Packets(u32),
     /// Multiple of the line rate of the flow's host times the base RTT of its path.
-    Product(f64),
+    Product(Product),
 }
 
 impl WindowSize {
@@ -85,10 +86,10 @@ impl WindowSize {
     pub fn packets(self, path: &Path) -> f64 {
         match self {
             Self::Packets(packets) => f64::from(packets),
-            Self::Product(factor) => {
-                let product = path.line_rate.carries(path.base_rtt).0 as f64;
-                let packet = path.format.on_wire(path.format.payload).0 as f64;
-                (factor * product / packet).ceil().max(1.0)
+            Self::Product(product) => {
+                let packet = path.format.full();
+                let bytes = product.bytes(path.line_rate.carries(path.base_rtt), packet);
+                (bytes / packet.0 as f64).ceil().max(1.0)
             }
         }
     }
@@ -193,23 +194,21 @@ impl RateWindow {
     }
 }
 
-const PRODUCT: &str = "BDP";
-
 impl Parameter for WindowSize {
     fn allowed() -> String {
         "a whole number of packets, or a multiple of the bandwidth-delay product of the flow's path, such \
-         as \"1 BDP\""
+         as \"1 BDP\" or \"1 BDP, at least 10 packets\""
             .to_owned()
     }
     fn read(value: &Value) -> Result<Self, Problem> {
         let packets = || value.as_u64()?.try_into().ok().map(Self::Packets);
-        let product = || parse_multiple(value.as_str()?, PRODUCT).map(Self::Product);
+        let product = || Product::parse(value.as_str()?).map(Self::Product);
         packets().or_else(product).ok_or_else(|| wrong::<Self>(value))
     }
     fn show(&self) -> Value {
         match self {
             Self::Packets(packets) => json!(packets),
-            Self::Product(factor) => format!("{factor} {PRODUCT}").into(),
+            Self::Product(product) => product.to_string().into(),
         }
     }
     fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value {
@@ -217,8 +216,7 @@ impl Parameter for WindowSize {
             Some(Self::Packets(packets)) => Some(packets),
             _ => None,
         };
-        let product: &Units = &[(PRODUCT, 1)];
-        json_schema::either([u32::schema(packets, definitions), pattern(&quantity_form(product))])
+        json_schema::either([u32::schema(packets, definitions), pattern(&Product::pattern())])
     }
 }
 
@@ -228,7 +226,7 @@ impl Measure for WindowSize {
     fn measure(&self) -> Option<f64> {
         Some(match self {
             Self::Packets(packets) => f64::from(*packets),
-            Self::Product(factor) => *factor,
+            Self::Product(product) => product.factor,
         })
     }
     fn written(bound: f64) -> Value {
@@ -270,6 +268,7 @@ mod tests {
         // 10 us at 10 Gb/s are 12 500 B: 12.5 packets.
         let packets = [json!(7), json!("1 BDP"), json!("2 BDP"), json!("0.01 BDP")].map(window);
         assert_eq!(packets.map(|packets| packets as u32), [7, 13, 25, 1]);
+        assert_eq!(window(json!("1 BDP, at least 20 packets")) as u32, 20);
         let problem = WindowSize::read(&json!("1 RTT")).unwrap_err().to_string();
         assert!(problem.contains("such as \"1 BDP\""), "{problem}");
     }

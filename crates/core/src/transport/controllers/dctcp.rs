@@ -9,6 +9,7 @@ use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Restart,
     Transport,
 };
+use crate::base::product::Product;
 use crate::base::schema::{defaults, fraction, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::Format;
@@ -21,7 +22,7 @@ crate::parameters! {
     /// without slow start, and its rate is in proportion to its window.
     pub struct Pacing {
         /// Window at line rate: initial and maximum window ([hpcc19]: 1 BDP).
-        pub window: WindowSize = WindowSize::Product(1.0), where positive;
+        pub window: WindowSize = WindowSize::Product(Product::times(1.0)), where positive;
         /// Increase of the rate per RTT (simulator of [hpcc19]: 615 Mb/s, a packet per 13 us).
         pub additive_increase: FlowRate = FlowRate::from_mbps(615), where positive;
         /// Minimum rate (simulator of [hpcc19]: 1 Gb/s at 100 Gb/s).

@@ -55,7 +55,7 @@ crate::parameters! {
         pub reliability: Reliability = Reliability::selective_repeat();
     }
     check |config| {
-        if matches!(config.rtt_bytes, Capacity::Product(..)) {
+        if matches!(config.rtt_bytes, Capacity::Product(_)) {
             return Err(Problem::new("rtt_bytes", "must be an amount of data or a time"));
         }
         if !config.cutoffs.is_sorted_by(|a, b| a < b) {
@@ -85,7 +85,7 @@ impl Config {
             Capacity::Packets(packets) => return packets.max(1),
             Capacity::Bytes(bytes) => bytes,
             Capacity::Time(time) => line_rate.carries(time).0,
-            Capacity::Product(..) => unreachable!("rejected by the check"),
+            Capacity::Product(_) => unreachable!("rejected by the check"),
         };
         bytes.div_ceil(format.full().0).clamp(1, u64::from(u32::MAX)) as u32
     }

@@ -17,6 +17,7 @@ use super::{
     Ack, Allowance, Arrival, Controller, Credit, CreditHost, CreditScheduler, CreditUse,
     InboundFlow, Mechanism, MissingSegments, OutgoingPacket, Path, Reliability, Transport,
 };
+use crate::base::product::Product;
 use crate::base::schema::{defaults, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{FlowNumber, Format, Header};
@@ -28,7 +29,7 @@ crate::parameters! {
     /// all later packets at the pace of its link ([ndp17]). Designed for packet spraying.
     pub struct Config {
         /// Packets that a flow sends without pulls ([ndp17]: those of an RTT).
-        pub initial_window: WindowSize = WindowSize::Product(1.0), where positive;
+        pub initial_window: WindowSize = WindowSize::Product(Product::times(1.0)), where positive;
         /// Rate of pulled packets, as a share of the line rate of the receiving host (htsim: 0.99).
         pub pull_rate: f64 = 1.0, where positive_fraction;
         /// Pulls with which a receiver answers a request, for segments that it lacks.
