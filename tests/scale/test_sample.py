@@ -30,6 +30,8 @@ def test_the_flows_of_all_samples_are_one_result() -> None:
     assert flows["sample"].value_counts().sort("sample")["count"].to_list() == [1000, 1000]
     assert flows["flow"].n_unique() == 2000
     assert answer.summary["counts"]["flows"] == 2000
+    hops = sum(answer.summary["counts"]["packet_hops"].values())
+    assert answer.summary["engine"]["events"] >= hops
     fidelity = answer.summary["fidelity"]
     assert (fidelity["hosts"], fidelity["kept"], fidelity["seeds"]) == (192, 64, [6, 7])
     assert answer.summary["scenario"]["topology"]["leaves"] == 12

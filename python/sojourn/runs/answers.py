@@ -378,11 +378,13 @@ def _record(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _summary(summaries: Sequence[dict[str, Any]], first_numbers: Sequence[int]) -> dict[str, Any]:
-    """Return the summary of several samples: counts, RTTs and times added, warnings each once.
+    """Return the summary of several samples: counts, events, RTTs and times added, warnings once.
 
     `first_numbers` are those of the samples' first flows.
     """
     rtts = {"rtts": _rtts(summaries)} if "rtts" in summaries[0] else {}
+    engines = [summary["engine"] for summary in summaries if summary.get("engine")]
+    events = {"events": sum(engine["events"] for engine in engines)}
     loads = [summary["realised_load"] for summary in summaries if summary.get("realised_load")]
     ends = [summary["measured_until_s"] for summary in summaries if "measured_until_s" in summary]
     long_lived = _long_lived([summary.get("long_lived") for summary in summaries], first_numbers)
@@ -390,6 +392,7 @@ def _summary(summaries: Sequence[dict[str, Any]], first_numbers: Sequence[int]) 
     return {
         **summaries[0],
         **rtts,
+        **({"engine": engines[0] | events} if engines else {}),
         **({"measured_until_s": earliest} if ends else {}),
         "long_lived": long_lived,
         "warnings": _warnings(summaries),
