@@ -87,6 +87,17 @@ def test_changes_are_checked_together(changes: dict[str, Any]) -> None:
         overrides.with_settings(SCENARIO, {"record": {}, "laod": 1})
 
 
+def test_a_variation_names_the_values_of_files_that_it_replaces() -> None:
+    transports = {"a.toml": "dctcp", "b.toml": {"kind": "swift"}}
+    files = {Path(name): SCENARIO | {"transport": each} for name, each in transports.items()}
+    base = overrides.as_schemes(files)
+    replaced = "its varied values replace `dctcp` of a, `swift` of b"
+    for name in ("transport", "transport.kind"):
+        assert overrides.replaced_values(base, {name: ["tcp"]}) == [f"warning: {name}: {replaced}"]
+    assert overrides.replaced_values(base, {"load": [0.2, 0.4]}) == []
+    assert overrides.replaced_values(SCENARIO, {"transport": ["tcp"]}) == []
+
+
 def test_a_variation_of_kinds_names_the_parameters_that_it_drops() -> None:
     base = SCENARIO | {"transport": {"kind": "dctcp", "gain": 0.1, "min_window": 2}}
     warning = (

@@ -173,6 +173,7 @@ def compare(
         f"written to {out}: {', '.join(written)}",
         *overrides.shared_environment_lines(base, variations),
         *overrides.dropped_parameters(base, variations),
+        *overrides.replaced_values(base, variations),
         *tables.comparison_warnings(table, runs, median=median),
         *without_values,
         *paired_tables.warnings(paired, by),

@@ -289,13 +289,7 @@ def dropped_parameters(
 ) -> list[str]:
     """Return a warning for each variation of a kind that drops parameters that `base` sets."""
     (_, scenario), *_ = schemes_of(base)
-    paths = {}
-    for name in variations:
-        try:
-            paths[name] = fields.find(scenario, name)
-        except ScenarioError:
-            # A field of a component that another variation selects.
-            paths[name] = name
+    paths = {name: _path(scenario, name) for name in variations}
     lines = []
     for name, varied in variations.items():
         path = paths[name].removesuffix(".kind")
@@ -322,6 +316,31 @@ def dropped_parameters(
                 f"dropped for {names}: {dropped}{keeps}"
             )
     return lines
+
+
+def replaced_values(base: Mapping[str, Any], variations: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return a warning for each variation of a field in which the schemes differ without it."""
+    lines = []
+    for name in variations:
+        values = {
+            labels[SCHEME]: kind_of(
+                fields.value_at(scenario, _path(scenario, name).removesuffix(".kind"))
+            )
+            for labels, scenario in schemes_of(base)
+            if SCHEME in labels
+        }
+        if len(set(map(str, values.values()))) > 1:
+            each = ", ".join(f"`{value}` of {scheme}" for scheme, value in values.items())
+            lines.append(f"warning: {name}: its varied values replace {each}")
+    return lines
+
+
+def _path(scenario: Mapping[str, Any], name: str) -> str:
+    """Return the path of a varied field; its name, if another variation selects its component."""
+    try:
+        return fields.find(scenario, name)
+    except ScenarioError:
+        return name
 
 
 def _paths(table: Mapping[str, Any]) -> Iterator[str]:
