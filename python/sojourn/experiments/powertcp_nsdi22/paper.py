@@ -67,7 +67,7 @@ schemes: dict[str, dict[str, Any]] = {
         "packet": hpcc19.TELEMETRY,
     },
     THETA: {
-        "transport": {"kind": "theta_powertcp", "form": "simulator", "gamma": 0.7, **COMMON},
+        "transport": {"kind": "theta_powertcp", "form": "simulator", **COMMON},
         "packet": hpcc19.TELEMETRY,
     },
     HPCC: hpcc19.hpcc(BASE_RTT_NS, max_stage=5, min_rate="100 Mbps"),

@@ -22,7 +22,7 @@ use self::names::{did_you_mean_field, listed};
 pub use self::rules::{
     Bounds, Measure, Rule, Within, above_one, at_least_one, below_one, fraction, fraction_if_given,
     has_mean, has_mean_if_given, not_negative, not_negative_if_given, positive, positive_fraction,
-    positive_if_given, proper_fraction,
+    positive_fraction_if_given, positive_if_given, proper_fraction,
 };
 
 /// Error in a scenario: the path of the field, what is wrong, and what is allowed.

@@ -327,6 +327,11 @@ pub fn positive_fraction() -> Bounds {
     Bounds::above(0.0).to(1.0)
 }
 
+/// A fraction above 0, up to 1, or absent.
+pub fn positive_fraction_if_given() -> Bounds {
+    positive_fraction()
+}
+
 /// 1 or more.
 pub fn at_least_one() -> Bounds {
     Bounds::at_least(1.0)

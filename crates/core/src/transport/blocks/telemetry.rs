@@ -135,6 +135,8 @@ crate::choices! {
 pub struct ReferenceRate {
     /// Rate of the last RTT, from which ACKs compute the rate, in bits per second.
     pub reference: f64,
+    /// Reference before its last change, in bits per second.
+    previous: f64,
     /// In bits per second.
     pub rate: f64,
     min_rate: f64,
@@ -152,6 +154,7 @@ impl ReferenceRate {
         let rate = path.initial_rate.map_or(line_rate, |rate| rate.bps().min(line_rate));
         Self {
             reference: rate,
+            previous: rate,
             rate,
             min_rate: min_rate.bps(line_rate).min(line_rate),
             line_rate,
@@ -178,6 +181,11 @@ impl ReferenceRate {
         })
     }
 
+    /// Returns the reference at the time when the acknowledged packet was sent.
+    pub fn when_sent(&self, ack: &Ack) -> f64 {
+        if self.ends_rtt(ack) { self.reference } else { self.previous }
+    }
+
     /// Returns true if the ACK changes the rate.
     pub fn reacts(&self, ack: &Ack) -> bool {
         self.reaction != Reaction::PerRtt || self.ends_rtt(ack)
@@ -188,6 +196,7 @@ impl ReferenceRate {
         self.rate = rate.clamp(self.min_rate, self.line_rate);
         let changes = self.reaction == Reaction::PerAck || self.ends_rtt(ack);
         if changes {
+            self.previous = self.reference;
             self.reference = self.rate;
             self.changed_at = self.changed_at.max(Some((ack.next, ack.now)));
         }

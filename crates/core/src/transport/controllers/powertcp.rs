@@ -114,7 +114,7 @@ impl Controller for PowerTcp {
             return;
         }
         self.power.update(power(self.law.form, self.base_rtt));
-        self.rate.set(self.law.rate(self.power.average, &self.rate), ack);
+        self.rate.set(self.law.rate(self.power.average, &self.rate, ack), ack);
     }
 
     fn allowance(&self) -> Allowance {

@@ -3,7 +3,7 @@
 //! Deviation: the first ACK of a flow is only stored.
 
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
-use crate::base::schema::{positive, positive_fraction, positive_if_given};
+use crate::base::schema::{positive, positive_fraction_if_given, positive_if_given};
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Format;
 use crate::transport::blocks::path_scaled::FlowRate;
@@ -16,9 +16,9 @@ const TARGET: f64 = 1.05;
 crate::parameters! {
     /// Theta-PowerTCP: PowerTCP by the RTT and its gradient instead of telemetry ([powertcp22]).
     pub struct Config {
-        /// gamma, the weight of a new window in its moving average ([powertcp22]: 0.9; authors' simulator:
-        /// 0.7).
-        pub gamma: f64 = 0.9, where positive_fraction;
+        /// gamma, the weight of a new window in its moving average; none for that of the form: 0.9 in that of
+        /// the paper ([powertcp22]), 0.7 in that of the simulator.
+        pub gamma: Option<f64> = None, where positive_fraction_if_given;
         /// Additive increase; times the base RTT it is beta ([powertcp22]: the line rate divided by the flows
         /// of a host; authors' simulator: 150 Mb/s).
         pub additive_increase: FlowRate = FlowRate::from_mbps(150), where positive;
@@ -38,11 +38,12 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let reaction = match self.form {
-            Form::Paper => Reaction::PerRtt,
-            Form::Simulator => Reaction::Combined,
+        let (reaction, gamma) = match self.form {
+            Form::Paper => (Reaction::PerRtt, 0.9),
+            Form::Simulator => (Reaction::Combined, 0.7),
         };
-        let law = PowerLaw::new(self.form, self.gamma, self.additive_increase, TARGET, path);
+        let gamma = self.gamma.unwrap_or(gamma);
+        let law = PowerLaw::new(self.form, gamma, self.additive_increase, TARGET, path);
         Box::new(ThetaPowerTcp {
             power: law.target,
             law,
@@ -99,7 +100,7 @@ impl Controller for ThetaPowerTcp {
             self.power += weight * (power - self.power);
         }
         if self.rate.reacts(ack) {
-            self.rate.set(self.law.rate(self.power, &self.rate), ack);
+            self.rate.set(self.law.rate(self.power, &self.rate, ack), ack);
         }
     }
 
