@@ -20,6 +20,10 @@ crate::choices! {
         DataMining = "data_mining",
         /// Facebook's Hadoop cluster, in bytes; mean 120.4 KB.
         FbHadoop = "fb_hadoop",
+        /// Facebook's web servers, in bytes; mean 66.1 KB.
+        WebServer = "web_server",
+        /// Facebook's cache followers, in bytes; mean 712.6 KB.
+        CacheFollower = "cache_follower",
         /// Alibaba's distributed storage, in bytes; mean 40.9 KB.
         AliStorage = "ali_storage",
         /// University data centres, in packets; mean 134.1 packets.
@@ -88,6 +92,8 @@ impl PublishedTable {
             Self::WebSearchPackets => include_str!("../cdf/web_search_packets.csv"),
             Self::DataMining => include_str!("../cdf/data_mining.csv"),
             Self::FbHadoop => include_str!("../cdf/fb_hadoop.csv"),
+            Self::WebServer => include_str!("../cdf/web_server.csv"),
+            Self::CacheFollower => include_str!("../cdf/cache_follower.csv"),
             Self::AliStorage => include_str!("../cdf/ali_storage.csv"),
             Self::Imc10 => include_str!("../cdf/imc10.csv"),
             Self::HomaW1 => include_str!("../cdf/homa_w1.csv"),
@@ -324,6 +330,8 @@ mod tests {
         near(open("web_search_packets", 1000).mean() / 1000.0, 1141.4, 0.05);
         near(open("data_mining", 1460).mean() / 1460.0, 5116.9, 0.05);
         near(open("fb_hadoop", 1000).mean(), 120.4e3, 50.0);
+        near(open("web_server", 1000).mean(), 66.1e3, 50.0);
+        near(open("cache_follower", 1000).mean(), 712.6e3, 50.0);
         near(open("ali_storage", 1000).mean(), 40.9e3, 50.0);
         // Of the points: 133.8, and half a packet for each flow of more than one, rounded up.
         near(open("imc10", 1460).mean() / 1460.0, 134.06, 0.01);
