@@ -57,7 +57,10 @@ impl Scenario {
         self.check_jobs(graph)?;
         match (&self.model, &self.transport) {
             (Model::Packet, Some(transport)) => {
-                self.simulate(graph, transport, [partitions, threads], control)
+                let fitted = self.fitted(graph)?;
+                let scenario = fitted.as_ref().unwrap_or(self);
+                let transport = scenario.transport.as_ref().unwrap_or(transport);
+                scenario.simulate(graph, transport, [partitions, threads], control)
             }
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
             (Model::Ideal(ideal), _) => self.run_ideal(graph, &**ideal, threads, control),

@@ -6,6 +6,7 @@ mod checks;
 pub mod environment;
 pub mod estimate;
 mod execute;
+mod fitted;
 mod ideal_run;
 mod link_loads;
 mod prepared;

@@ -37,7 +37,7 @@ pub use self::mechanism::{
 pub use self::reliability::{CachedRtt, IdleRestart, Recovery, Reliability};
 
 use self::blocks::path_scaled::FlowRate;
-use crate::base::units::{Bytes, Duration};
+use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::graph::Extent;
 use crate::model::packet::Format;
 use crate::model::telemetry::Digest;
@@ -77,6 +77,17 @@ pub trait Transport {
     /// Returns the priorities of the transport's packets.
     fn priorities(&self) -> Priorities {
         Priorities::Classes(1)
+    }
+
+    /// Returns the transport with parameters for flows of these sizes, if some parameters follow them, in a
+    /// network whose slowest link has this rate.
+    fn fitted(
+        &self,
+        _sizes: &dyn Fn() -> Vec<Bytes>,
+        _slowest: Rate,
+        _format: &Format,
+    ) -> Option<controllers::Config> {
+        None
     }
 
     /// Returns warnings about valid but questionable parameters on a network of this extent.

@@ -22,6 +22,8 @@ use crate::model::packet::{FlowNumber, Format, Header, Kind};
 use crate::queueing::disciplines::{self, Capacity, strict_priority};
 use crate::transport::controllers::Ack;
 
+mod cutoffs;
+
 /// Largest number of priorities, as switches have.
 const MAX_CLASSES: u32 = 8;
 
@@ -36,11 +38,12 @@ crate::parameters! {
         /// Number of priorities.
         pub priorities: u32 = MAX_CLASSES, where classes;
         /// Bounds between the priorities of packets without grants: bytes of the message that remain at
-        /// the packet, ascending. The remaining priorities are for granted packets. Each of the priorities
-        /// carries the same bytes if the bounds fit the sizes ([homa18] §3.4). Authors' simulator: for W1
-        /// [11, 131, 280, 489, 794, 1360], for W2 [269, 366, 512, 1463], for W3 the default, for W4 and W5
-        /// none.
-        pub cutoffs: Vec<u64> = vec![433, 2339, 6756];
+        /// the packet, ascending. The remaining priorities are for granted packets. None: from the sizes of
+        /// the first 10 000 flows, so that each of these priorities carries the same bytes, and their number
+        /// has the share of packets without grants in all bytes ([homa18] §3.4). Authors' simulator: for W1
+        /// [11, 131, 280, 489, 794, 1360], for W2 [269, 366, 512, 1463], for W3 [433, 2339, 6756], for W4
+        /// and W5 [].
+        pub cutoffs: Option<Vec<u64>> = None;
         /// Number of messages that a host grants at a time, each of another sender (none: the number of
         /// priorities for granted packets).
         pub overcommitment: Option<u32> = None, where positive_if_given;
@@ -58,11 +61,11 @@ crate::parameters! {
         if matches!(config.rtt_bytes, Capacity::Product(_)) {
             return Err(Problem::new("rtt_bytes", "must be an amount of data or a time"));
         }
-        if !config.cutoffs.is_sorted_by(|a, b| a < b) {
+        if !config.cutoffs().is_sorted_by(|a, b| a < b) {
             return Err(Problem::new("cutoffs", "must ascend"));
         }
-        if config.cutoffs.len() as u32 + 2 > config.priorities {
-            let (given, most) = (config.cutoffs.len(), config.priorities - 2);
+        if config.cutoffs().len() as u32 + 2 > config.priorities {
+            let (given, most) = (config.cutoffs().len(), config.priorities - 2);
             let message = format!(
                 "{given} cutoffs need {} priorities, one of them for granted packets: give `cutoffs` with \
                  {most} at most",
@@ -79,6 +82,10 @@ fn classes() -> Bounds {
 }
 
 impl Config {
+    fn cutoffs(&self) -> &[u64] {
+        self.cutoffs.as_deref().unwrap_or_default()
+    }
+
     /// Number of segments without grants, at least 1.
     fn unscheduled(&self, format: &Format, line_rate: Rate) -> u32 {
         let bytes = match self.rtt_bytes {
@@ -92,7 +99,7 @@ impl Config {
 
     /// Priority of a packet without a grant, at which this payload of the message remains.
     fn unscheduled_class(&self, remaining: Bytes) -> u8 {
-        self.cutoffs.partition_point(|cutoff| *cutoff < remaining.0) as u8
+        self.cutoffs().partition_point(|cutoff| *cutoff < remaining.0) as u8
     }
 
     /// Wait before the next RESENDs, after this number of rounds without new data.
@@ -129,6 +136,21 @@ impl Transport for Config {
             granted: Vec::new(),
             timer: Time::NEVER,
         }))
+    }
+
+    fn fitted(
+        &self,
+        sizes: &dyn Fn() -> Vec<Bytes>,
+        slowest: Rate,
+        format: &Format,
+    ) -> Option<super::Config> {
+        if self.cutoffs.is_some() {
+            return None;
+        }
+        let unscheduled = self.unscheduled(format, slowest);
+        let load = cutoffs::Load::of(&sizes(), unscheduled, self.tail_boost, format);
+        let cutoffs = load.cutoffs(load.levels(self.priorities));
+        Some(super::Config::homa(Self { cutoffs: Some(cutoffs), ..self.clone() }))
     }
 
     fn warnings(&self, extent: &Extent, format: &Format) -> Vec<String> {
@@ -274,7 +296,7 @@ struct GrantScheduler {
 impl GrantScheduler {
     /// Number of priorities for granted packets.
     fn scheduled_classes(&self) -> u32 {
-        self.config.priorities - self.config.cutoffs.len() as u32 - 1
+        self.config.priorities - self.config.cutoffs().len() as u32 - 1
     }
 
     /// Selects the messages that are granted now.

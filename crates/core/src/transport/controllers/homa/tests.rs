@@ -1,7 +1,5 @@
 //! Tests of grants, priorities and cutoffs.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::base::schema::Parameter;
 use crate::base::units::Rate;
@@ -17,6 +15,8 @@ const FORMAT: Format = Format {
     sack: false,
     time_unit: Duration::ZERO,
 };
+/// Cutoffs for the sizes of W3: with them, four priorities are for granted packets.
+const W3: [u64; 3] = [433, 2339, 6756];
 /// Time of a full packet at 10 Gb/s.
 const PACKET: Duration = Duration(1_200_000);
 
@@ -44,7 +44,7 @@ fn start(scheduler: &mut dyn CreditScheduler, flow: FlowNumber, source: HostId, 
 #[test]
 fn as_many_of_the_lowest_priorities_are_used_as_messages_are_granted() {
     // Seven packets without grants; four priorities for granted packets.
-    let mut scheduler = scheduler(&json!({}));
+    let mut scheduler = scheduler(&json!({ "cutoffs": W3 }));
     start(&mut *scheduler, 0, 0, 100);
     assert_eq!(grants(&mut *scheduler, Time::ZERO), [(0, 8, 7)]);
     start(&mut *scheduler, 1, 1, 50);
@@ -61,7 +61,7 @@ fn as_many_of_the_lowest_priorities_are_used_as_messages_are_granted() {
 
 #[test]
 fn a_sender_has_one_granted_message_and_grants_are_a_packet_time_apart() {
-    let mut scheduler = scheduler(&json!({}));
+    let mut scheduler = scheduler(&json!({ "cutoffs": W3 }));
     start(&mut *scheduler, 0, 0, 100);
     start(&mut *scheduler, 1, 0, 50);
     scheduler.on_arrival(Time::ZERO, 1, Arrival::Data { number: 0, is_new: true });
@@ -75,12 +75,12 @@ fn a_sender_has_one_granted_message_and_grants_are_a_packet_time_apart() {
 #[test]
 fn the_last_packets_have_the_priority_that_they_would_have_without_grants() {
     for (tail_boost, class) in [(true, 3), (false, 7)] {
-        let mut scheduler = scheduler(&json!({ "tail_boost": tail_boost }));
+        let mut scheduler = scheduler(&json!({ "cutoffs": W3, "tail_boost": tail_boost }));
         start(&mut *scheduler, 0, 0, 14);
         assert_eq!(grants(&mut *scheduler, Time::ZERO), [(0, 8, class)]);
     }
     // The last packet has a payload of 100 B.
-    let mut scheduler = scheduler(&json!({}));
+    let mut scheduler = scheduler(&json!({ "cutoffs": W3 }));
     let size = Some(Bytes(7 * 1460 + 100));
     scheduler.on_start(Time::ZERO, &InboundFlow { size, ..inbound_flow(0, 0, 8) });
     scheduler.on_arrival(Time::ZERO, 0, Arrival::Data { number: 0, is_new: true });
@@ -161,7 +161,8 @@ fn waits_before_resends_double_until_new_data_arrives() {
 fn a_sender_uses_the_priorities_of_remaining_bytes_then_of_grants_and_the_highest_for_resends() {
     let path = Path::new(Rate::from_gbps(10), Duration::from_micros(10), FORMAT);
     let size = Some(Bytes(1460 * 10));
-    let mut flow = Config::read(&json!({})).unwrap().controller(&Path { size, ..path });
+    let mut flow =
+        Config::read(&json!({ "cutoffs": W3 })).unwrap().controller(&Path { size, ..path });
     let header = |flow: &dyn Controller, segment: u64| {
         flow.header(&OutgoingPacket { offset: Bytes(segment * 1460), ..OUTGOING })
     };
@@ -192,65 +193,52 @@ fn more_priorities_than_there_are_give_an_error() {
     }
 }
 
-/// Cutoffs by which each of `classes` priorities carries the same bytes, by the authors' simulator: bytes on
-/// the link by the bytes that remain at the packet, of the first and the last 10 000 B of messages and of
-/// grants. A table lists sizes and their cumulative probabilities.
-fn cutoffs(table: &str, classes: usize) -> Vec<u64> {
-    let wire = |data: u64, header: u64| (data + header + 28).max(46) + 38;
-    let (rtt_bytes, unscheduled_bytes, grant) = (10_000, 9_328, wire(0, 16) as f64);
-    let mut bytes = BTreeMap::<u64, f64>::new();
-    let mut below = 0.0;
+/// Returns the sizes of a table at 100 000 equal steps of probability.
+fn sizes(table: &str) -> Vec<Bytes> {
     let rows = table.lines().filter(|line| !line.starts_with(['#', 'b']));
-    for (size, cumulative) in rows.map(|row| row.split_once(',').unwrap()) {
-        let (size, cumulative): (u64, f64) = (size.parse().unwrap(), cumulative.parse().unwrap());
-        let probability = cumulative - below;
-        below = cumulative;
-        let mut packets = Vec::new();
-        let mut sent = 0;
-        while sent < size {
-            let is_unscheduled = sent < unscheduled_bytes;
-            let (most, header) =
-                if is_unscheduled { (1442.min(unscheduled_bytes - sent), 30) } else { (1456, 16) };
-            let data = most.min(size - sent);
-            packets.push((size - sent, wire(data, header)));
-            sent += data;
-            if !is_unscheduled {
-                *bytes.entry(0).or_default() += probability * grant;
-            }
+    let mut rows = rows.map(|row| row.split_once(',').unwrap());
+    let mut row =
+        || rows.next().map(|(size, p)| (size.parse().unwrap(), p.parse::<f64>().unwrap()));
+    let mut next = row().unwrap();
+    let size = |step: u32| {
+        while next.1 < (f64::from(step) + 0.5) / 1e5 {
+            next = row().unwrap();
         }
-        let total: u64 = packets.iter().map(|(_, wire)| wire).sum();
-        let mut before = 0;
-        for (remaining, wire) in packets {
-            if before < rtt_bytes || total - before < rtt_bytes {
-                *bytes.entry(remaining).or_default() += probability * wire as f64;
-            }
-            before += wire;
-        }
-    }
-    let total: f64 = bytes.values().sum();
-    let mut cutoffs = Vec::new();
-    let mut sum = 0.0;
-    for (remaining, bytes) in bytes {
-        sum += bytes;
-        let next = (cutoffs.len() + 1) as f64 / classes as f64;
-        if cutoffs.len() + 1 < classes && sum / total >= next {
-            cutoffs.push(remaining);
-        }
-    }
-    cutoffs
+        Bytes(next.0)
+    };
+    (0..100_000).map(size).collect()
 }
 
 #[test]
 fn cutoffs_of_the_documentation_divide_the_bytes_evenly() {
+    // Six full packets of 1538 B and a shorter one are 10 000 B; a packet is at most 1442 B of payload.
+    let format =
+        Format { payload: Bytes(1442), header: Bytes(96), credit: Some(Bytes(84)), ..FORMAT };
     let [w1, w2, w3] = [
         include_str!("../../../traffic/cdf/homa_w1.csv"),
         include_str!("../../../traffic/cdf/homa_w2.csv"),
         include_str!("../../../traffic/cdf/homa_w3.csv"),
     ];
-    assert_eq!(cutoffs(w1, 7), [11, 131, 280, 489, 794, 1360]);
+    let load = |table| cutoffs::Load::of(&sizes(table), 7, true, &format);
+    assert_eq!(load(w1).cutoffs(7), [11, 131, 280, 489, 794, 1360]);
     // Figure J4 has fewer priorities.
-    assert_eq!(cutoffs(w1, 4), [95, 376, 903]);
-    assert_eq!(cutoffs(w1, 2), [376]);
-    assert_eq!(cutoffs(w2, 5), [269, 366, 512, 1463]);
-    assert_eq!(cutoffs(w3, 4), Config::read(&json!({})).unwrap().cutoffs);
+    assert_eq!(load(w1).cutoffs(4), [95, 376, 903]);
+    assert_eq!(load(w1).cutoffs(2), [376]);
+    assert_eq!(load(w2).cutoffs(5), [269, 366, 512, 1463]);
+    // [433, 2339, 6756] with a seventh packet of 676 B of payload.
+    assert_eq!(load(w3).cutoffs(4), [433, 2424, 7081]);
+    // Packets without grants carry shares of 0.996, 0.8 and 0.32 of the bytes.
+    assert_eq!([w1, w2, w3].map(|table| load(table).levels(8)), [7, 6, 3]);
+}
+
+#[test]
+fn equal_messages_share_a_priority() {
+    let cutoffs = |sizes: &[Bytes]| {
+        let load = cutoffs::Load::of(sizes, 1, false, &FORMAT);
+        load.cutoffs(load.levels(8))
+    };
+    assert!(cutoffs(&[]).is_empty());
+    assert!(cutoffs(&[Bytes(1460)]).is_empty());
+    assert_eq!(cutoffs(&[[Bytes(100); 10], [Bytes(1460); 10]].concat()), [0; 0]);
+    assert_eq!(cutoffs(&[[Bytes(100); 15], [Bytes(1460); 15]].concat()[..16]), [100]);
 }
