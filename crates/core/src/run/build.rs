@@ -22,6 +22,7 @@ use crate::queueing::{LinkScale, disciplines};
 use crate::record::Recorder;
 use crate::record::recording::Recording;
 use crate::router::{self, PortInfo};
+use crate::run::checks::check_detours;
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
 use crate::simulation::common_interval::CommonInterval;
@@ -96,7 +97,9 @@ impl Scenario {
     /// Returns the changes of the network's links, in order of time.
     fn changes(&self, graph: &Graph) -> Result<Vec<Change>, Problem> {
         let changes = Change::all(&self.failures, self.convergence, graph);
-        changes.map_err(|problem| problem.within("failures"))
+        let changes = changes.map_err(|problem| problem.within("failures"))?;
+        check_detours(self, graph, &changes)?;
+        Ok(changes)
     }
 
     /// Returns the inputs of the workload.

@@ -1,8 +1,8 @@
 //! Checks of a scenario's fields against each other.
 
-use crate::base::schema::Problem;
+use crate::base::schema::{Parameter, Problem};
 use crate::base::units::{Duration, Time};
-use crate::model::graph::Extent;
+use crate::model::graph::{Change, Extent, Graph};
 use crate::model::host_clock::Stamps;
 use crate::model::telemetry::TelemetryStack;
 use crate::network::routes::Routing;
@@ -125,18 +125,47 @@ fn check_mixture(scenario: &Scenario) -> Result<(), Problem> {
     }
 }
 
-/// Describes a receive window that holds fewer packets than an ACK acknowledges: the sender would wait for a
-/// timeout in each window.
+/// Describes a receive window that the transport ignores, or that holds fewer packets than an ACK
+/// acknowledges: the sender would wait for a timeout in each window.
 fn receive_window_problem(scenario: &Scenario, transport: &controllers::Config) -> Option<String> {
     let mechanism = (!transport.has_own_stack()).then(|| transport.mechanism(&scenario.packet))?;
-    let (window, every) = (mechanism.reliability.receive_window?, mechanism.acks.every);
+    let name = transport.title();
+    let Some(window) = mechanism.reliability.receive_window else {
+        let given = &transport.show()["reliability"]["receive_window"];
+        return given.is_u64().then(|| format!("must be left out: `{name}` has no receive window"));
+    };
+    let every = mechanism.acks.every;
     let waits = window < every && mechanism.reliability.delayed_ack.is_none();
-    waits.then(|| {
-        format!(
-            "must be at least {every}, the number of packets per ACK of `{}`",
-            transport.title()
-        )
-    })
+    waits.then(|| format!("must be at least {every}, the number of packets per ACK of `{name}`"))
+}
+
+/// Returns true if packets of the transport collect telemetry of each switch, and not only a digest.
+fn collects_stack(scenario: &Scenario, transport: &controllers::Config) -> bool {
+    transport.mechanism(&scenario.packet).signalling.collects_telemetry()
+        && transport.digest(Duration::ZERO).is_none()
+}
+
+/// Checks that telemetry covers the paths on which packets avoid failed cables.
+pub(super) fn check_detours(
+    scenario: &Scenario,
+    graph: &Graph,
+    changes: &[Change],
+) -> Result<(), Problem> {
+    let mut transports = scenario.all_transports();
+    let Some((_, transport)) = transports.find(|(_, law)| collects_stack(scenario, law)) else {
+        return Ok(());
+    };
+    match Change::longest_detour(changes, graph) {
+        Some((links, from)) if usize::from(links) > TelemetryStack::CAPACITY + 1 => {
+            let (most, name, switches) = (TelemetryStack::CAPACITY, transport.title(), links - 1);
+            let message = format!(
+                "must leave paths of up to {most} switches, not {switches} from {from} on: telemetry of \
+                 `{name}`"
+            );
+            Err(Problem::new("failures", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks the requirements of a transport: packets, routes, buffers and priorities.
@@ -156,7 +185,7 @@ fn check_transport(
             format!("must make a full packet of {least} at least for `{name}`, not {full}");
         return Err(Problem::new("packet.payload", message));
     }
-    if transport.mechanism(&scenario.packet).signalling.collects_telemetry()
+    if collects_stack(scenario, transport)
         && let Ok(Extent { links, .. }) = scenario.topology.extent()
         && links as usize > TelemetryStack::CAPACITY + 1
     {

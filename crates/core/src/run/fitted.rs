@@ -67,11 +67,14 @@ mod tests {
 
     #[test]
     fn each_transport_follows_the_sizes_of_its_classes() {
-        let flow = |class: &str, size: &str| json!({ "source": 0, "target": 1, "start": "0 s", "size": size, "class": class });
-        let flows: Vec<_> = ["100 B", "200 B", "300 B", "400 B"]
-            .iter()
-            .flat_map(|size| [flow("short", size), flow("long", "1 MB")])
-            .collect();
+        let mut flows = Vec::new();
+        for (class, size) in
+            [("short", 100), ("short", 200), ("short", 300), ("short", 400), ("long", 1_000_000)]
+        {
+            flows.push(json!({
+                "source": 0, "target": 1, "start": "0 s", "size": format!("{size} B"), "class": class,
+            }));
+        }
         let scenario = json!({
             "environment": "paper", "topology": "star",
             "transport": "homa", "transports": { "short": "homa" },

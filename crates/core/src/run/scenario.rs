@@ -153,6 +153,7 @@ crate::parameters! {
         /// default `mixed`.
         pub entropy: Option<selectors::Config> = None;
         /// Rates of links over time, in any topology and direction.
+        /// Telemetry reports the first rate of a link's trace.
         pub rate_traces: Vec<LinkTrace> = Vec::new();
         /// Links with less than their rate in the topology.
         pub degraded_links: Vec<DegradedLinks> = Vec::new();

@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::base::schema::Parameter;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::HostId;
 use crate::model::graph::{Extent, Failure, Graph, Link, LinkId};
 use crate::network::link::loss;
 use crate::network::port::counters::Counters;
 use crate::network::switch::pause_watchdog;
-use crate::queueing::{DesignRates, disciplines};
+use crate::queueing::{DesignRates, Priorities, disciplines};
 use crate::record::Recorder;
 use crate::run::scenario::{DEFAULT_CONVERGENCE, Scenario};
 use crate::simulation::Simulation;
 use crate::traffic::demand::{Demand, DemandPairs};
 use crate::traffic::generators::{self, long_lived};
 use crate::traffic::host_pairs::HostRoles;
-use crate::transport::controllers;
+use crate::transport::{Mechanism, Reliability, controllers};
 
 /// Ratio of the peak to the mean of a link's rate from which on it is worth a warning.
 const PEAK: u64 = 3;
@@ -28,6 +29,9 @@ const MANY_RETRANSMISSIONS: u64 = 100;
 /// Telemetry headers of [hpcc19]'s simulator: that of 5 hops, and a digest (PINT).
 const TELEMETRY_HEADER: Bytes = Bytes(42);
 const DIGEST_HEADER: Bytes = Bytes(2);
+
+/// Number of priorities of Ethernet switches.
+const SWITCH_PRIORITIES: u32 = 8;
 
 /// Ratio of rates from which on parameters designed for one do not suit the other.
 const FAR: u64 = 4;
@@ -51,6 +55,8 @@ impl Scenario {
         router
             .into_iter()
             .chain(self.transport_warnings(extent))
+            .chain(self.unused_recovery_warnings())
+            .chain(priorities_warning(queues))
             .chain(self.min_rate_warnings(graph))
             .chain(self.crowding_warning(graph))
             .chain(self.telemetry_warning(extent))
@@ -197,6 +203,27 @@ impl Scenario {
             let warnings = extent.map(|extent| transport.warnings(&extent, &self.packet));
             let lines = warnings.unwrap_or_default().into_iter();
             lines.map(move |line| format!("{field}: {line}"))
+        })
+    }
+
+    /// Warns of parameters of loss recovery by ACKs under transports whose receivers detect losses.
+    fn unused_recovery_warnings(&self) -> impl Iterator<Item = String> {
+        self.all_transports().filter_map(|(field, transport)| {
+            let is_credited = !transport.has_own_stack()
+                && transport.mechanism(&self.packet).credit.replaces_acks();
+            let shown = transport.show();
+            let given = &shown["reliability"];
+            let default = Reliability::selective_repeat().show();
+            let is_given = |name: &&str| is_credited && given[name] != default[name];
+            let unused: Vec<_> =
+                Mechanism::UNUSED_WITH_CREDIT.iter().copied().filter(is_given).collect();
+            (!unused.is_empty()).then(|| {
+                format!(
+                    "{field}.reliability: no effect of {} under `{}`, whose receivers detect losses",
+                    unused.join(", "),
+                    transport.title()
+                )
+            })
         })
     }
 
@@ -427,6 +454,18 @@ fn peak_warning(graph: &Graph) -> Option<String> {
         })
     };
     (0..).zip(&graph.links).find_map(of_link)
+}
+
+/// Warns of more priorities than switches have.
+fn priorities_warning(queues: &[[disciplines::Config; 2]]) -> Option<String> {
+    let classes = |queue: &disciplines::Config| match queue.priorities() {
+        Some(Priorities::Classes(classes)) => classes,
+        _ => 0,
+    };
+    let most = queues.iter().flatten().map(classes).max()?;
+    (most > SWITCH_PRIORITIES).then(|| {
+        format!("queues have {most} priorities, and switches {SWITCH_PRIORITIES} (IEEE 802.1Q)")
+    })
 }
 
 /// Warns of retransmissions of packets that were not lost.

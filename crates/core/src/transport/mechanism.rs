@@ -159,10 +159,21 @@ pub enum CreditUse {
     WithAcks,
 }
 
+impl CreditUse {
+    /// Returns true if the receiver detects losses instead of the sender.
+    pub fn replaces_acks(self) -> bool {
+        !matches!(self, Self::None | Self::WithAcks)
+    }
+}
+
 impl Mechanism {
     /// Fields of [`Reliability`] on loss detection, which [`credited`](Self::credited) sets: the receiver
     /// detects losses.
     pub const SET_BY_CREDIT: &[&str] = &["recovery", "duplicate_acks"];
+
+    /// Fields of [`Reliability`] without effect if credit replaces ACKs, and that no environment sets then.
+    pub const UNUSED_WITH_CREDIT: &[&str] =
+        &["recovery", "duplicate_acks", "tail_probe", "sack_blocks", "delayed_ack"];
 
     /// Returns the options of a window without pacing, with one ACK per packet and without ECN.
     pub fn plain(reliability: &Reliability) -> Self {

@@ -540,3 +540,29 @@ fn a_host_serves_its_flows_although_others_end_with_a_duplicate_in_its_paused_po
     let last = results.flows.fct_s.iter().fold(0.0, |a: f64, b| a.max(*b));
     assert!(last < 1.5 * 600_000.0 * 8e-9, "{last} s, not much longer than the bottleneck takes");
 }
+
+#[test]
+fn parameters_without_effect_and_more_priorities_than_switches_have_give_a_warning() {
+    let warnings = |transport: Value, shared: Value| {
+        let results = run(&json!({
+            "environment": "lossy_datacentre", "topology": "star", "transport": transport,
+            "reliability": shared, "workload": flows(&[(0.0, 0, 1, 20_000)]),
+        }));
+        results.summary["warnings"].to_string()
+    };
+    let unused = "no effect of recovery, delayed_ack under";
+    let shared = json!({ "recovery": "new_reno", "delayed_ack": "1 ms" });
+    for kind in ["expresspass", "homa", "ndp", "phost"] {
+        assert!(warnings(json!(kind), shared.clone()).contains(unused), "{kind}");
+        let none = warnings(json!(kind), json!({ "handshake": true }));
+        assert!(!none.contains("no effect"), "{kind}: {none}");
+    }
+    assert!(!warnings(json!("dctcp"), shared).contains(unused));
+
+    let pias = |thresholds: u32| {
+        let thresholds: Vec<_> = (1..=thresholds).collect();
+        warnings(json!({ "kind": "pias", "thresholds": thresholds }), json!({}))
+    };
+    assert!(pias(8).contains("queues have 9 priorities, and switches 8 (IEEE 802.1Q)"));
+    assert!(!pias(7).contains("IEEE 802.1Q"));
+}

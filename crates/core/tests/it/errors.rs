@@ -120,6 +120,7 @@ fn inconsistent_values() -> Vec<Value> {
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
         json!({ "transport": { "kind": "dcqcn", "reliability": { "receive_window": 8 } } }),
+        json!({ "transport": { "kind": "homa", "reliability": { "receive_window": 8 } } }),
         json!({ "transport": { "kind": "timely", "reliability": { "receive_window": 8 } } }),
         json!({ "transport": { "kind": "hpcc", "pint": {}, "quantised": true } }),
         json!({ "transport": { "kind": "expresspass", "min_weight": 0.6 } }),

@@ -238,6 +238,30 @@ fn errors_name_the_failure() {
 }
 
 #[test]
+fn detours_longer_than_telemetry_are_an_error() {
+    // Host `a` is at switch 0 and `b` at switch 1 of a ring.
+    let ring = |switches: u32| {
+        let cable = |i| format!("s{i},s{},800 Mbps,10 us,,\n", (i + 1) % switches);
+        let cables: String = (0..switches).map(cable).collect();
+        graph(&format!("a,s0,800 Mbps,10 us,,\nb,s1,800 Mbps,10 us,,\n{cables}"))
+    };
+    let failures = json!([{ "link": "s0->s1", "fails": "1 ms" }]);
+    let after = |switches, transport: Value| {
+        let whole = with(&scenario(&ring(switches), 10), json!({ "transport": null }));
+        try_run(&with(&whole, json!({ "transport": transport, "failures": failures })))
+    };
+    assert!(after(8, json!("hpcc")).is_ok());
+    assert_eq!(
+        after(12, json!("hpcc")).unwrap_err(),
+        "failures: must leave paths of up to 8 switches, not 12 from 2 ms on: telemetry of `hpcc`"
+    );
+    // A digest has the size of one number.
+    let pint = json!({ "kind": "hpcc", "pint": {} });
+    assert!(after(12, pint).is_ok());
+    assert!(after(12, json!("dctcp")).is_ok());
+}
+
+#[test]
 fn ideals_reject_failures() {
     let failures = json!([{ "link": "s->u", "fails": "1 s" }]);
     let ideal = with(&scenario(&ring(), 1), json!({ "model": "max_min", "failures": failures }));

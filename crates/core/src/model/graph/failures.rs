@@ -1,8 +1,11 @@
 //! Failures of cables at given times.
 
-use super::{Graph, LinkId, LinkNames};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Graph, Link, LinkId, LinkNames, Paths};
 use crate::base::schema::Problem;
 use crate::base::units::{Duration, Time};
+use crate::model::flow::HostId;
 
 crate::parameters! {
     /// Failure of a cable, or of all cables of a switch.
@@ -106,6 +109,31 @@ impl Change {
         }
         changes.sort_unstable();
         Ok(changes)
+    }
+
+    /// Returns the number of links of the longest path between hosts while routes avoid failed cables, and
+    /// the time of the change that leads there; none without failures.
+    pub fn longest_detour(changes: &[Self], graph: &Graph) -> Option<(u16, Time)> {
+        // One host at each switch stands for all.
+        let number: BTreeMap<_, _> = graph.hosts.iter().zip(0..).collect();
+        let neighbour = |link: &Link| Some((link.to, *number.get(&link.from)?));
+        let hosts: BTreeMap<_, HostId> = graph.links.iter().filter_map(neighbour).collect();
+        let mut avoided = BTreeSet::new();
+        let mut longest = None;
+        for now in changes.chunk_by(|a, b| a.at == b.at) {
+            for change in now {
+                match change.turn {
+                    LinkState::IsAvoided => avoided.insert(change.cable),
+                    LinkState::IsTaken => avoided.remove(&change.cable),
+                    LinkState::Fails | LinkState::Returns => continue,
+                };
+            }
+            let mut paths = Paths::over(graph, |link| !avoided.contains(&(link & !1)));
+            let pairs = hosts.values().flat_map(|a| hosts.values().map(move |b| (*a, *b)));
+            let hops = pairs.filter(|(a, b)| a != b).filter_map(|(a, b)| paths.hops(a, b)).max();
+            longest = longest.max(hops.map(|hops| (hops, now[0].at)));
+        }
+        longest
     }
 }
 
