@@ -131,6 +131,22 @@ def test_racks_are_not_divided_if_packets_are_sprayed(transport: str, units: str
     assert sojourn.fold(whole, 64).units == units
 
 
+@pytest.mark.parametrize(
+    ("others", "units"),
+    [
+        ([], "8 of 16 leaves, 8 of 16 hosts in a rack"),
+        ([{"kind": "incast", "fan_in": 16, "size": "50 KB", "load": 0.02}], "4 of 16 leaves"),
+    ],
+    ids=["alone", "incasts"],
+)
+def test_racks_are_not_divided_beside_incasts(others: list[Any], units: str) -> None:
+    slow = {"spines": 2, "host_rate": "10 Gbps", "fabric_rate": "20 Gbps"}
+    topology = {"kind": "leaf_spine", "leaves": 16, "hosts_per_leaf": 16, **slow}
+    mixed = {"kind": "mixed", "parts": [POISSON | {"load": 0.1}, *others]}
+    nested = {"kind": "mixed", "parts": [mixed]}
+    assert sojourn.fold(scenario(topology, nested), 64).units == units
+
+
 def test_too_few_pods_for_a_loaded_core_cause_a_warning_or_an_error() -> None:
     # Racks with one uplink are not divided.
     single = SLOW_CORE | {"aggregations_per_pod": 1, "cores": 1}

@@ -190,7 +190,8 @@ def fold_with(scenario: ScenarioLike, hosts: int, sample: int) -> Folded:
     _check_loads(folded, for_law=for_law)
     least = max(LEAST_HOSTS, 2 * folded.fan_in)
     # Sprayed packets share all uplinks of a rack, and a half of these has larger fluctuations.
-    is_divisible = folded.are_alike and not sprays(complete["routing"])
+    # Incasts keep their senders, whose bursts are too large for fewer uplinks and receivers.
+    is_divisible = folded.are_alike and not folded.fan_in and not sprays(complete["routing"])
     needs = _needs(whole, folded, is_divisible=is_divisible)
     for need in needs:
         if part.has(*need, whole):
