@@ -110,8 +110,8 @@ def test_a_fold_has_many_leaves_if_their_slow_uplinks_are_the_bottleneck(
     topology = leaves | {"spines": 2, "fabric_rate": "10 Gbps"} | changes
     folded = sojourn.fold(scenario(topology, POISSON | {"load": 0.05}), 64)
     assert (folded.kept, folded.units) == (64, units)
-    divided = ["leaves have fewer ports, too" in line for line in folded.not_preserved]
-    assert any(divided) == ("hosts" in units)
+    switches = "leaf and spine" if "hosts" in units else "spine"
+    assert folded.not_preserved[0].startswith(f"{switches} switches have fewer ports")
 
 
 @pytest.mark.parametrize(
@@ -221,6 +221,37 @@ def test_a_fold_states_that_hosts_have_fewer_peers(changes: Any, is_stated: bool
     fields |= {"reliability": {key: changes[key] for key in changes if key not in fields}}
     lines = sojourn.fold(scenario(CLOS, POISSON, **fields), 64).not_preserved
     assert any("a host has fewer peers" in line for line in lines) == is_stated
+
+
+@pytest.mark.parametrize(
+    ("topology", "workload", "hosts", "switches"),
+    [
+        (CLOS, POISSON, 64, "aggregation and core"),
+        (CLOS | {"pods": 4}, POISSON, 64, "aggregation"),
+        (CLOS, POISSON, 256, "core"),
+        (SLOW_CORE, POISSON | {"load": 0.05}, 256, "edge and core"),
+        ({"kind": "fat_tree", "k": 8}, POISSON, 64, "core"),
+        ({"kind": "leaf_spine", "leaves": 16}, POISSON, 64, "spine"),
+    ],
+)
+def test_a_fold_states_which_switches_have_fewer_ports(
+    topology: Any, workload: Any, hosts: int, switches: str
+) -> None:
+    def ports(each: dict[str, Any]) -> dict[str, int]:
+        """Return the ports of the first switch of each kind."""
+        result = sojourn.run(each | {"time_limit": "1 us"}).links["name"]
+        firsts = result.str.extract(r"^(leaf|spine|edge|aggregation|core)0(?:_0)?->").drop_nulls()
+        return dict(firsts.value_counts().iter_rows())
+
+    whole = scenario(topology, workload)
+    folded = sojourn.fold(whole, hosts)
+    assert folded.not_preserved[0].startswith(f"{switches} switches have fewer ports")
+    in_whole, in_fold = ports(whole), ports(folded.scenario)
+    assert {kind for kind in in_fold if in_fold[kind] < in_whole[kind]} == set(
+        re.findall(r"edge|aggregation|core|spine", switches)
+    )
+    for each, found in ((whole, in_whole), (folded.scenario, in_fold)):
+        assert read_network(sojourn.check(each)["topology"]).ports == found
 
 
 def test_a_fold_of_a_fold_is_a_fold() -> None:

@@ -57,15 +57,37 @@ def test_throughputs_of_samples_are_those_of_the_network() -> None:
 
 
 def test_full_shared_buffers_of_spines_cause_a_warning() -> None:
-    topology = FOLDABLE["topology"] | {"spines": 2, "fabric_rate": "10 Gbps"}
-    slow = {"topology": topology, "workload": FOLDABLE["workload"] | {"load": 0.1}}
-    for buffer, is_full in (("300 KB", True), ("200 MB", False)):
+    # Racks with three uplinks are not divided.
+    topology = FOLDABLE["topology"] | {"spines": 3, "fabric_rate": "10 Gbps"}
+    slow = {"topology": topology, "workload": FOLDABLE["workload"] | {"load": 0.15}}
+    for buffer, is_full in (("100 KB", True), ("200 MB", False)):
         switch = {"switch": {"shared_buffer": buffer}}
         answer = sojourn.run(FOLDABLE | slow | switch | {"fidelity": SAMPLE})
         full = answer.summary["fidelity"]["full_buffers"]
         drops = answer.links.filter(pl.col("name").str.starts_with("spine"))["drops"].sum()
         assert (full == drops > 0) == is_full
         assert ("more ports share" in doubts(answer).get("buffers", "")) == is_full
+
+
+def test_full_shared_buffers_of_aggregation_switches_cause_a_warning_that_names_them() -> None:
+    pods = {"kind": "clos", "pods": 4, "edges_per_pod": 8, "hosts_per_edge": 8}
+    changes = {
+        "topology": pods | {"aggregations_per_pod": 2, "cores": 16},
+        "workload": FOLDABLE["workload"]
+        | {"load": 0.7, "flows": 6000, "sizes": {"kind": "empirical", "table": "fb_hadoop"}},
+        "transport": "dcqcn",
+        "switch": {"shared_buffer": "400 KB"},
+    }
+    answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE})
+    assert answer.summary["fidelity"]["units"] == "4 of 4 pods, 2 of 8 racks in each"
+    # All pods are kept, and with them the ports of core switches, which pause links, too.
+    pauses = {
+        kind: answer.links.filter(pl.col("name").str.contains(f"->{kind}"))["pauses"].sum()
+        for kind in ("aggregation", "core")
+    }
+    assert min(pauses.values()) > 0
+    assert answer.summary["fidelity"]["full_buffers"] == pauses["aggregation"]
+    assert doubts(answer)["buffers"].startswith("shared buffers of aggregation switches were full")
 
 
 @pytest.mark.parametrize(("flows", "is_named"), [(300, True), (90, False)])

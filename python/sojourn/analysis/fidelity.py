@@ -10,6 +10,7 @@ import polars as pl
 from sojourn.analysis import metrics
 from sojourn.base.units import format_size_range, format_time, parse_time
 from sojourn.runs.results import Result
+from sojourn.scale.buffers import kinds_in_words
 from sojourn.scale.fold import short_queues
 from sojourn.scale.law import SPARSE
 from sojourn.scenario.fidelity import PACKETS, SAMPLE
@@ -130,11 +131,12 @@ def _doubts_of_folds(fidelity: Mapping[str, Any]) -> Doubts:
         )
     # Answers of earlier versions lack it.
     if full := fidelity.get("full_buffers", 0):
+        switches = kinds_in_words(fidelity.get("full_switches", ("spine or core",)))
         lines["buffers"] = (
             full,
-            f"shared buffers of spine or core switches were full ({full:,} pauses or drops), which "
-            "more ports share in the whole network: slowdowns are too low (by 45 % with 64 ports "
-            "instead of 8); keep more hosts, or use the fidelity `packets`",
+            f"shared buffers of {switches} were full ({full:,} pauses or drops), which more ports "
+            "share in the whole network: slowdowns are too low (by 45 % with 64 ports instead of "
+            "8); keep more hosts, or use the fidelity `packets`",
         )
     if enough := fidelity.get("enough", 0):
         line = short_queues(fidelity["units"], fidelity.get("short", "core"), enough)

@@ -2,7 +2,8 @@
 
 Every link keeps its rate, every tier its oversubscription and every path its hops. A host sends as
 much as in the whole and to each distance as much as there, so that every class of links carries
-what it carried; only spines and cores have fewer ports. A folded scenario is an ordinary scenario.
+what it carried; only some kinds of switches have fewer ports. A folded scenario is an ordinary
+scenario.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FewHostsError, FoldHostsError
 from sojourn.base.units import count
+from sojourn.scale.buffers import kinds_in_words, with_fewer_ports
 from sojourn.scale.incasts import base_rtt_s
 from sojourn.scale.network import (
     ENOUGH_PODS,
@@ -67,11 +69,8 @@ cores as fast as hosts, and 23 % at a load of 0.7 with the second."""
 OF_SINGLE_LINKS = ("failures", "degraded_links", "rate_traces")
 """Fields of a scenario that concern single links, which a fold may lack."""
 
-NOT_PRESERVED = (
-    "spine and core switches have fewer ports, which share the same buffers",
-    "a flow's path is drawn anew, so that single collisions of ECMP differ",
-)
-"""Differences of any fold from the whole network."""
+PATHS = "a flow's path is drawn anew, so that single collisions of ECMP differ"
+"""Difference of any fold from the whole network."""
 
 CACHES = "a host has fewer peers, so that more flows find the cached RTT or ssthresh of another"
 """Difference of a fold in which hosts remember their peers."""
@@ -352,7 +351,9 @@ def _folded(
         fan_in=max(_largest_fan_in(workload), folding.fan_in),
         partners=folding.partners,
         not_preserved=(
-            *NOT_PRESERVED,
+            f"{kinds_in_words(with_fewer_ports(whole, part))} have fewer ports, which share the "
+            "same buffers",
+            PATHS,
             *([] if are_alike(workload) else [PARTNERS]),
             *([CACHES] if _has_caches(complete) else []),
             *_bottlenecks(whole, part),
@@ -372,9 +373,6 @@ def _has_caches(complete: Mapping[str, Any]) -> bool:
 def _bottlenecks(whole: Network, part: Network) -> list[str]:
     """Return the ports at which so few links of one rate meet that overloads differ."""
     lines = []
-    if part.has_divided_racks(whole):
-        lower = "edge and aggregation switches" if whole.aggregations else "leaves"
-        lines.append(f"{lower} have fewer ports, too")
     if whole.aggregations and part.racks == FEW < whole.racks:
         lines.append(
             f"{FEW} instead of {whole.racks} racks share an uplink of a pod, whose queue is full "

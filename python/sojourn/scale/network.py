@@ -73,6 +73,17 @@ class Network:
         return "core" if self.aggregations else "fabric"
 
     @property
+    def ports(self) -> dict[str, int]:
+        """Number of ports of a switch, by kinds of switches as names of links have them."""
+        if not self.aggregations:
+            return {"leaf": self.hosts_per_rack + self.cores, "spine": self.pods}
+        return {
+            "edge": self.hosts_per_rack + self.aggregations,
+            "aggregation": self.racks + self.cores // self.aggregations,
+            "core": self.pods,
+        }
+
+    @property
     def all_hosts_by_distance(self) -> tuple[int, int, int]:
         """Number of other hosts at each distance: same rack, same pod, beyond."""
         of_rack, of_pod = self.hosts_per_rack, self.racks * self.hosts_per_rack

@@ -1,6 +1,7 @@
 """Folded networks of a scenario, which stand for the whole; the fluid beside them."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ import polars as pl
 
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FoldHostsError
+from sojourn.scale.buffers import full_buffers, with_fewer_ports
 from sojourn.scale.fold import OF_SINGLE_LINKS, Folded, fold, fold_with, least_hosts, whole_network
 from sojourn.scale.network import read_network, sprays
 from sojourn.scale.trace import DEADLINE, columns_of_trace
@@ -137,7 +139,7 @@ class Samples:
 
     def summary(self, links: Iterable[pl.DataFrame]) -> dict[str, Any]:
         """Return the entry `fidelity` of the summary, given the links of each sample."""
-        folded = self.folded
+        folded, full = self.folded, self._full_buffers(links)
         return {
             "kind": self.fidelity.kind,
             "hosts": folded.hosts,
@@ -151,19 +153,17 @@ class Samples:
             "not_preserved": list(folded.not_preserved),
             "enough": folded.enough,
             "short": folded.short,
-            "full_buffers": self._full_buffers(links),
+            "full_buffers": full.total(),
+            "full_switches": [kind for kind in self.network.ports if kind in full],
         }
 
-    def _full_buffers(self, links: Iterable[pl.DataFrame]) -> int:
-        """Return the pauses and drops by the shared buffers of spines or cores with fewer ports."""
+    def _full_buffers(self, links: Iterable[pl.DataFrame]) -> Counter[str]:
+        """Return the pauses and drops by shared buffers that more ports share in the whole."""
         complete = Prepared(self._whole).complete()
-        if self.folded.kept == self.folded.hosts or complete["switch"]["shared_buffer"] == "none":
-            return 0
-        name, node = pl.col("name"), "core" if self.network.aggregations else "spine"
-        # A switch pauses links to it, and drops packets for links from it.
-        pauses = pl.col("pauses").filter(name.str.contains(f"->{node}")).sum()
-        drops = pl.col("drops").filter(name.str.starts_with(node)).sum()
-        return sum(int(table.select(pauses + drops).item()) for table in links)
+        if self.folded.kept == self.folded.hosts:
+            return Counter()
+        kinds = with_fewer_ports(read_network(complete["topology"]), self.network)
+        return sum((full_buffers(table, kinds, complete) for table in links), Counter())
 
 
 FLUID = "processor_sharing"
