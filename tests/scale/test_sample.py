@@ -90,6 +90,30 @@ def test_full_shared_buffers_of_aggregation_switches_cause_a_warning_that_names_
     assert doubts(answer)["buffers"].startswith("shared buffers of aggregation switches were full")
 
 
+@pytest.mark.parametrize("alpha", [{}, {"alpha": 1}], ids=["none", "alpha"])
+@pytest.mark.parametrize(
+    ("buffer", "capacity", "is_full"),
+    [("12 MB", "20 KB", False), ("100 KB", "1 MB", True)],
+    ids=["own", "shared"],
+)
+def test_drops_of_queues_that_are_full_by_themselves_cause_no_warning(
+    alpha: Any, buffer: str, capacity: str, is_full: bool
+) -> None:
+    changes = {
+        "topology": FOLDABLE["topology"] | {"spines": 3, "fabric_rate": "10 Gbps"},
+        "workload": FOLDABLE["workload"] | {"load": 0.15},
+        "transport": "tcp",
+        "queue": {"kind": "drop_tail", "capacity": capacity},
+        "environment": "paper",
+        "switch": {"shared_buffer": buffer} | alpha,
+    }
+    answer = sojourn.run(FOLDABLE | changes | {"fidelity": SAMPLE})
+    drops = answer.links.filter(pl.col("name").str.starts_with("spine"))["drops"].sum()
+    assert drops > 0
+    assert answer.summary["fidelity"]["full_buffers"] == (drops if is_full else 0)
+    assert ("buffers" in doubts(answer)) == is_full
+
+
 @pytest.mark.parametrize(("flows", "is_named"), [(300, True), (90, False)])
 def test_sizes_without_a_p99_cause_no_warning_of_it(flows: int, is_named: bool) -> None:
     workload = FOLDABLE["workload"] | {"flows": flows}

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from sojourn.base.units import parse_size
 from sojourn.scale.network import Network
 
 
@@ -28,19 +29,35 @@ def full_buffers(
 ) -> Counter[str]:
     """Return the pauses and drops by shared buffers of switches, for each of the kinds.
 
-    `links` are those of a run of the scenario `complete`, which has all defaults.
+    `links` are those of a run of the scenario `complete`, which has all defaults. Queues have
+    limits of their own, so that drops at a port count only if the longest queues of its switch
+    allow the shared buffer to be the cause.
     """
-    if complete["switch"]["shared_buffer"] == "none":
+    switch, packet = complete["switch"], complete["packet"]
+    if switch["shared_buffer"] == "none":
         return Counter()
-    ends = pl.col("name").str.extract_groups(r"^(?<from>[a-z]+).*->(?<to>[a-z]+)").struct
-    table = links.select("drops", "pauses", ends.unnest())
-    # A switch pauses links to it, and drops packets for links from it.
-    sums = [
-        table.group_by(kind=end).agg(pl.col(name).sum())
-        for end, name in (("to", "pauses"), ("from", "drops"))
-    ]
-    counts: Counter[str] = Counter()
-    for kind, number in (row for each in sums for row in each.iter_rows()):
-        if kind in kinds and number:
-            counts[kind] += number
-    return counts
+    ends = pl.col("name").str.extract_groups(r"^(?<from>\w+)->(?<to>\w+)").struct
+    table = links.select("drops", "pauses", "queue_max_bytes", ends.unnest())
+    paused = table.group_by(switch="to").agg(pl.col("pauses").sum())
+    ports = table.select(pl.exclude("pauses"), switch="from").join(paused, on="switch", how="left")
+    # A queue lacks the packet in transmission, and a dropped one would have been added to it.
+    packet_bytes = parse_size(packet["payload"]) + parse_size(packet["header"])
+    queue = pl.col("queue_max_bytes") + 2 * packet_bytes
+    free = parse_size(switch["shared_buffer"]) - queue.sum().over("switch")
+    ports = ports.with_columns(
+        kind=pl.col("switch").str.extract(r"^([a-z]+)"),
+        drops=pl.when(_may_drop(switch, queue, free)).then("drops").otherwise(0),
+    )
+    counts = ports.group_by("kind", "switch").agg(pl.col("drops").sum(), pl.col("pauses").first())
+    sums = counts.group_by("kind").agg(number=(pl.col("drops") + pl.col("pauses")).sum())
+    return Counter({kind: number for kind, number in sums.iter_rows() if kind in kinds and number})
+
+
+def _may_drop(switch: Mapping[str, Any], queue: pl.Expr, free: pl.Expr) -> pl.Expr:
+    """Return true for ports at which a full shared buffer may have dropped packets."""
+    if switch["pause"] != "none":
+        # A packet of a lossless class exceeds its headroom only after a pause.
+        return pl.lit(switch["pause"]["classes"] != "none") | (pl.col("pauses") > 0)
+    if switch["alpha"] != "none":
+        return queue > float(switch["alpha"]) * free
+    return free < 0
