@@ -382,6 +382,26 @@ def test_pictures_of_comparisons_and_breakdowns_have_the_formats_that_are_chosen
     assert "--format jpg: expected some of svg, png, pdf" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("fidelity", ["sample", "packets"])
+def test_titles_of_pictures_name_what_stands_for_the_whole_network(fidelity: str) -> None:
+    text = SAMPLES.replace('fidelity = { kind = "sample", hosts = 64, samples = 2 }', "")
+    if fidelity == "sample":
+        text = SAMPLES
+    Path("many.toml").write_text(f'time_limit = "1 ms"\n{text}', encoding="utf-8")
+    options = ["--vary", "transport=dctcp,swift", "--format", "svg", "--out", "o"]
+    for command, pictures in (
+        (["compare"], ["comparison", "pairs"]),
+        (["explain"], ["account"]),
+        (["explain", "--flow", "0"], ["chain"]),
+        (["plot"], ["queue", "cdf", "topology"]),
+    ):
+        assert cli.invoke([command[0], "many.toml", *command[1:], *options]) == 0
+        for name in pictures:
+            titles = [text for text in texts(Path(f"o/{name}.svg")) if "fidelity" in text]
+            expected = ["fidelity sample: 2 x 64 of 192 hosts"]
+            assert titles == (expected if fidelity == "sample" else [])
+
+
 def test_panels_of_many_schemes_are_in_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     pictures: list[Any] = []
 

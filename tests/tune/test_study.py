@@ -437,6 +437,19 @@ def test_an_axis_states_whole_values_and_noise_does_not_fill_it(
     assert axes.yaxis.get_major_formatter().get_useOffset() is False
 
 
+@pytest.mark.parametrize("kind", ["packets", "sample"])
+def test_the_title_of_a_search_names_a_fidelity_other_than_packets(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    pictures: list[Any] = []
+    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    tuned = tuned_of([trial_of(0, [1.0])], "mean fct")
+    tune_plot.draw(replace(tuned, scenario={"fidelity": kind}), Path("tune"))
+    title = pictures[0].legends[0].get_title().get_text()
+    assert ("(fidelity sample)" in title) == (kind == "sample")
+    assert ("fidelity" in title) == (kind == "sample")
+
+
 def test_the_front_equals_the_pareto_front_by_brute_force() -> None:
     random = np.random.default_rng(7)
     for _ in range(20):

@@ -144,13 +144,14 @@ def compare(
     # Files are written first: a pipe that closes early, as of `head`, ends the output.
     outputs.remove_old(out)
     units = {measure.text: measure.unit for measure in measures.values()}
-    written = [
-        *pictures.write(table, out, drawn, units, suffixes),
-        *paired_plot.write(paired, by, out, pictures.looks_of(table), suffixes),
-        *write_differences(differences, out),
-        *outputs.write_index(runs, out),
-    ]
-    written += outputs.write_flows(runs, out) if flows else []
+    with _titled(runs):
+        written = [
+            *pictures.write(table, out, drawn, units, suffixes),
+            *paired_plot.write(paired, by, out, pictures.looks_of(table), suffixes),
+            *write_differences(differences, out),
+            *outputs.write_index(runs, out),
+            *(outputs.write_flows(runs, out) if flows else []),
+        ]
     sentences = paired_tables.sentences(paired, by, differences, paired_tables.wording_of(runs))
     console.show_lines(paired_tables.shortened(sentences))
     console.show(tables.main_tables(table, paired))
@@ -179,6 +180,14 @@ def compare(
         *paired_tables.warnings(paired, by),
     ]
     console.show_lines(lines)
+
+
+def _titled(runs: "Sequence[Run]") -> contextlib.AbstractContextManager[None]:
+    """Return a context in which titles of pictures name what stands for whole networks."""
+    from sojourn.show.fidelity import fidelity_title
+    from sojourn.show.plot.frame import titled
+
+    return titled(fidelity_title(run.result for run in runs))
 
 
 def _measure(text: str) -> "Measure":

@@ -74,6 +74,8 @@ def explain(
     from sojourn.scenario import overrides, reading
     from sojourn.scenario.fidelity import refuse_flows
     from sojourn.show import console
+    from sojourn.show.fidelity import fidelity_title
+    from sojourn.show.plot.frame import titled
 
     suffixes = parse_formats(formats)
     with prefix_errors(path):
@@ -92,10 +94,11 @@ def explain(
         if alone:
             schemes = overrides.expand(base, variations)
             flows_alone = unloaded.unloaded(runs, schemes, what="flows alone", **options)
-        if flow is None:
-            written = _all_flows(runs, out, suffixes, flows_alone, all_tables)
-        else:
-            written = _one_flow(runs, flow, out, suffixes, flows_alone)
+        with titled(fidelity_title(run.result for run in runs)):
+            if flow is None:
+                written = _all_flows(runs, out, suffixes, flows_alone, all_tables)
+            else:
+                written = _one_flow(runs, flow, out, suffixes, flows_alone)
     if flows_alone is not None:
         console.show(unloaded.tables(flows_alone, list(schemes[0][0])))
         print("slowdown, unloaded / ideal: means; slowdown = unloaded / ideal x FCT / unloaded")

@@ -78,8 +78,9 @@ def plot(
     """
     from sojourn.cli.shared import run_options
     from sojourn.show import console
-    from sojourn.show.fidelity import fidelity_lines
+    from sojourn.show.fidelity import fidelity_lines, fidelity_title
     from sojourn.show.plot import run_pictures
+    from sojourn.show.plot.frame import titled
 
     pictures = None if what is None else split_names("--what", what, run_pictures.PICTURES)
     suffixes = parse_formats(formats)
@@ -106,12 +107,14 @@ def plot(
         for name in wanted:
             if lacks[name]:
                 raise ScenarioError(f"--what {name}: {lacks[name]}")
-        written = [
-            file.name
-            for name in wanted
-            for file in run_pictures.draw(name, runs, chosen, out / name, suffixes)
-        ]
-    console.show_lines([*fidelity_lines([run.result for run in runs]), *lines])
+        results = [run.result for run in runs]
+        with titled(fidelity_title(results)):
+            written = [
+                file.name
+                for name in wanted
+                for file in run_pictures.draw(name, runs, chosen, out / name, suffixes)
+            ]
+    console.show_lines([*fidelity_lines(results), *lines])
     print(f"written to {out}: {', '.join(written)}")
 
 

@@ -1,11 +1,11 @@
 """Comparisons in notebooks: the tables, sentences and pictures of `sojourn compare`."""
 
+import functools
 import html
 import inspect
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -20,7 +20,9 @@ from sojourn.runs.results import Run
 from sojourn.runs.runner import run_many
 from sojourn.scenario.reading import ScenarioLike, as_scenario
 from sojourn.show.console import text_table
+from sojourn.show.fidelity import fidelity_title
 from sojourn.show.notebook import as_html, as_svg
+from sojourn.show.plot.frame import titled
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Comparison:
         """The label of the schemes: `scheme`, or the first variation of several values."""
         return scheme_label(self.runs)
 
-    @cached_property
+    @functools.cached_property
     def pairs(self) -> pl.DataFrame:
         """Ratios of each scheme's completion times to the baseline's, by `pairs.ratios`."""
         return paired.ratios(self.runs, by=self.by, against=self.against)
@@ -57,10 +59,12 @@ class Comparison:
     def _repr_html_(self) -> str:
         tables = [text_table(table) for table in main_tables(self.table, self.pairs)]
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
-        pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
-        if not paired_plot.means(self.pairs).is_empty():
-            looks = plot.looks_of(self.table)
-            pictures.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem, looks)))
+        with titled(fidelity_title(run.result for run in self.runs)):
+            pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
+            if not paired_plot.means(self.pairs).is_empty():
+                looks = plot.looks_of(self.table)
+                draw = functools.partial(paired_plot.draw, self.pairs, self.by)
+                pictures.append(as_svg(lambda stem: draw(stem, looks)))
         return "".join([text, as_html(tables), *pictures])
 
 

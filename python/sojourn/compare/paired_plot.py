@@ -20,6 +20,7 @@ from sojourn.compare.paired_tables import (
 )
 from sojourn.scenario.overrides import scheme_name
 from sojourn.show import plot
+from sojourn.show.plot.frame import take_title
 from sojourn.show.style import DEFAULT_FORMATS, Look, distinct, look
 
 MAX_CASES = 60
@@ -89,7 +90,8 @@ def draw(
         picture.supxlabel(label, fontsize=10)
         handles, names = first.get_legend_handles_labels()
         columns, names = plot.fitted(picture, names, 72 * picture.get_figwidth() - 20, 6)
-        picture.legend(handles, names, loc="outside upper left", ncols=columns, frameon=False)
+        style: Any = {"ncols": columns, "frameon": False, **take_title(picture)}
+        picture.legend(handles, names, loc="outside upper left", **style)
         return plot.save(picture, stem, formats)
 
 

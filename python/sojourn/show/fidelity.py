@@ -9,6 +9,9 @@ from sojourn.base.units import count, format_count, format_size_range
 from sojourn.runs.results import Result
 from sojourn.scenario.fidelity import FLOWS, PACKETS, RECORDS, SAMPLE
 
+MOST_TITLES = 2
+"""Answers from networks of different sizes up to which a title has the sizes."""
+
 
 def fidelity_lines(results: Iterable[Result]) -> list[str]:
     """Return what stands for the whole network, and what is not preserved, each line once."""
@@ -27,6 +30,20 @@ def fidelity_lines(results: Iterable[Result]) -> list[str]:
         lines += _check_lines(title, [half["errors"] for half in halves if half["kept"] == kept])
     lines += [f"not preserved: {line}" for each in fidelities for line in each["not_preserved"]]
     return list(dict.fromkeys(lines))
+
+
+def fidelity_title(results: Iterable[Result]) -> str:
+    """Return what stands for whole networks in a picture of answers; empty if nothing does."""
+    summaries = [result.summary.get("fidelity", {"kind": PACKETS}) for result in results]
+    fidelities = [each for each in summaries if each["kind"] != PACKETS]
+    titles = dict.fromkeys(
+        f"{each['kind']}: {len(each['seeds'])} x {each['kept']} of {format_count(each['hosts'])} "
+        "hosts"
+        for each in fidelities
+    )
+    if len(titles) > MOST_TITLES:
+        titles = dict.fromkeys(each["kind"] for each in fidelities)
+    return f"fidelity {', '.join(titles)}" if titles else ""
 
 
 def doubt_lines(results: Iterable[Result]) -> list[str]:

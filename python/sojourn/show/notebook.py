@@ -12,6 +12,8 @@ from rich.console import Console, RenderableType
 from sojourn.analysis import metrics
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot
+from sojourn.show.fidelity import fidelity_title
+from sojourn.show.plot.frame import titled
 from sojourn.show.result import result_tables
 from sojourn.show.style import distinct
 
@@ -63,7 +65,7 @@ def _draw(result: Result, stem: Path) -> None:
     count = bool(sizes) + (not samples.is_empty())
     if not count:
         return
-    with plot.canvas(1, count) as (picture, panels):
+    with titled(fidelity_title([result])), plot.canvas(1, count) as (picture, panels):
         places = [panels] if count == 1 else list(panels)
         if sizes:
             names = [part["scheme"][0] for part in sizes]

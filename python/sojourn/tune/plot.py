@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sojourn.base.units import PER_UNIT
+from sojourn.scenario import fidelity
 from sojourn.show import plot
 from sojourn.show.style import BLACK, BLUE, GREY, ORANGE, RED
 from sojourn.tune import optuna_sampler
@@ -58,9 +59,15 @@ def draw(tuned: Tuned, stem: Path) -> None:
             axes.set_axis_off()
         style: Any = {"ncols": 6, "frameon": False, "alignment": "left"}
         handles, names = _legend(panel_axes)
-        style |= {"title": _gain_title(tuned), "title_fontsize": 10}
+        style |= {"title": f"{_gain_title(tuned)}{_fidelity(tuned)}", "title_fontsize": 10}
         picture.legend(handles, names, loc="outside upper left", **style)
         plot.save(picture, stem)
+
+
+def _fidelity(tuned: Tuned) -> str:
+    """Return what stands for whole networks; empty for packets."""
+    chosen = fidelity.read(tuned.scenario.get(fidelity.FIELD, fidelity.PACKETS))
+    return "" if chosen.kind == fidelity.PACKETS else f" (fidelity {chosen.kind})"
 
 
 def _gain_title(tuned: Tuned) -> str:

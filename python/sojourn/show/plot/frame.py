@@ -1,6 +1,7 @@
 """Common elements of pictures: canvas, files, legend, axes with units and scales."""
 
 import contextlib
+import contextvars
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +41,29 @@ MOST_IN_A_ROW = 3
 """Largest number of panels side by side; more are not legible in a page."""
 
 
+TITLE: contextvars.ContextVar[str] = contextvars.ContextVar("title", default="")
+"""Title of pictures, see `titled`."""
+
+
+@contextlib.contextmanager
+def titled(title: str) -> Iterator[None]:
+    """Give all pictures that are drawn within this context a title; none if it is empty."""
+    token = TITLE.set(title)
+    try:
+        yield
+    finally:
+        TITLE.reset(token)
+
+
+def take_title(figure: Canvas) -> dict[str, Any]:
+    """Take the title off a picture; return it as options of a legend that is above all panels."""
+    title = figure.get_suptitle()
+    if not title:
+        return {}
+    figure.suptitle("").set_in_layout(False)
+    return {"title": title, "title_fontsize": 9, "alignment": "left"}
+
+
 @contextlib.contextmanager
 def canvas(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, salt: str = "sojourn"
@@ -52,6 +76,8 @@ def canvas(
         width, height = STYLE["figure.figsize"]
         extent = size or (width * (1 + 0.6 * (columns - 1)), height * (1 + 0.7 * (rows - 1)))
         figure = Canvas(figsize=extent)
+        if title := TITLE.get():
+            figure.suptitle(title, fontsize=9, x=0.01, ha="left")
         yield figure, figure.subplots(rows, columns)
 
 
