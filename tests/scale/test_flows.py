@@ -57,6 +57,19 @@ def test_the_whole_network_is_predicted() -> None:
     assert any(line.startswith("self-check") for line in fidelity_lines([answer]))
 
 
+def test_answers_with_an_equal_hash_have_the_same_law() -> None:
+    def law_of(**changes: Any) -> str:
+        answer = sojourn.run(SCENARIO | changes | {"fidelity": FLOWS})
+        law: str = answer.summary["fidelity"]["law"]
+        assert f"law: learnt from 2 samples, hash {law}" in fidelity_lines([answer])
+        return law
+
+    law = law_of()
+    assert len(law) == 16
+    assert law_of(name="again") == law
+    assert len({law, law_of(seed=4), law_of(transport="swift")}) == 3
+
+
 @pytest.mark.parametrize(
     ("kind", "line"),
     [

@@ -18,7 +18,7 @@ from sojourn.runs.links import of_sample
 from sojourn.runs.result_tables import FLOWS, LINKS, OF_FLOWS, OUTCOMES, PACKETS, SAMPLES, TABLES
 from sojourn.runs.results import Result, bounded, is_timed
 from sojourn.scale.errors import Bounded, Floats, Slowdowns, errors_by_size, p99_rows, widest_p99
-from sojourn.scale.law import Flags, FluidFlows, Indices, Law, self_check
+from sojourn.scale.law import Flags, FluidFlows, Indices, Law, law_hash, self_check
 from sojourn.scale.network import Network, read_network
 from sojourn.scale.sample import Samples, check_flows, fluid_of
 from sojourn.scenario import fidelity
@@ -235,6 +235,7 @@ class _Flows:
             "simulated_s": max(whole.summary["simulated_s"], last_s or 0.0),
             "fidelity": self._samples.summary(result.links for result in packets)
             | {
+                "law": law_hash(pairs, classes),
                 "sparse": float(are_sparse.mean()) if len(are_sparse) else 0.0,
                 "sparse_classes": _shares(are_sparse, fluid_flows.classes, classes),
                 "self_check": self_check(pairs, classes, seed),

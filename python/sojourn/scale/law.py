@@ -17,8 +17,9 @@ large ones and a switch does not, while the fluid slows the flow down in both. A
 larger share of hot racks than the whole network, whose flows must count for hot racks only.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -223,6 +224,17 @@ def _near(by_column: Sequence[Indices], column: int) -> Indices:
         if sum(map(len, near)) >= enough:
             return np.concatenate(near)
     return np.concatenate(by_column)
+
+
+def law_hash(
+    samples: Iterable[tuple[FluidFlows, Floats]], classes: Sequence[str], digits: int = 16
+) -> str:
+    """Return a hash of what a law is learnt from, in hexadecimal digits."""
+    digest = hashlib.sha256("\n".join(classes).encode())
+    for fluid, packets in samples:
+        for values in (*(getattr(fluid, field.name) for field in fields(fluid)), packets):
+            digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:digits]
 
 
 def self_check(

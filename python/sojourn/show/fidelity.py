@@ -20,6 +20,8 @@ def fidelity_lines(results: Iterable[Result]) -> list[str]:
     lines = [f"fidelity: {each['reason']}" for each in fidelities if "reason" in each]
     fidelities = [each for each in fidelities if each["kind"] != PACKETS]
     lines += [line for fidelity in fidelities for line in _lines(fidelity)]
+    # Each seed of each scheme has a law of its own.
+    lines += _law_lines(fidelities[0]) if len(fidelities) == 1 else []
     lines += [line for summary in summaries for line in _sample_lines(summary)]
     lines += _precision_lines([each for each in fidelities if "precision" in each])
     title = "self-check (law of one sample on another; mean, p99)"
@@ -56,6 +58,13 @@ def _lines(fidelity: Mapping[str, Any]) -> list[str]:
     is_sum = fidelity["kind"] == SAMPLE and samples > 1
     counts = f"counts of flows, packets, drops and marks: sums of {count(samples, 'sample')}"
     return [*_network_lines(fidelity), *([counts] if is_sum else [])]
+
+
+def _law_lines(fidelity: Mapping[str, Any]) -> list[str]:
+    """Return the hash of the law, which answers of earlier versions lack."""
+    samples = count(len(fidelity["seeds"]), "sample")
+    law = fidelity.get("law", "")
+    return [f"law: learnt from {samples}, hash {law}"] if law else []
 
 
 def _sample_lines(summary: Mapping[str, Any]) -> list[str]:
