@@ -101,7 +101,7 @@ def timely(scale: float = 1.0, **segments: Any) -> dict[str, Any]:
 
 
 def dctcp(**pacing: Any) -> dict[str, Any]:
-    """Return DCTCP with a rate in proportion to its window, at hosts of 100 Gb/s."""
+    """Return DCTCP with a rate in proportion to its window; defaults are for hosts of 100 Gb/s."""
     queue = {"kind": "ecn_threshold", "threshold": "24 us", "mark_at": "departure"}
     return {
         "transport": {"kind": "dctcp", "pacing": pacing},

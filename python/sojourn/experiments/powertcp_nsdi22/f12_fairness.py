@@ -48,8 +48,8 @@ figure = Figure(
         "all flows increase alike, and the rest lead to decreases in proportion to the rate, which "
         "together converge to equal rates.",
     ),
-    panels=(2, 3),
-    size=(15, 8),
+    panels=(2, 4),
+    size=(20, 8),
 )
 
 

@@ -1,5 +1,6 @@
 """Common parts of the figures of PowerTCP (NSDI 2022)."""
 
+import math
 from typing import Any
 
 from sojourn import Paper, Run, override
@@ -21,13 +22,15 @@ paper = Paper(
     deviations=(
         "The parameters of TIMELY and DCQCN are those of HPCC's simulator for hosts of 100 Gb/s, "
         "with rates in proportion to 25 Gb/s; the authors' are not known to us. DCTCP, which no "
-        "claim concerns, is not shown.",
+        "claim concerns, paces its window, a bandwidth-delay product at first, as in HPCC's "
+        "simulator.",
         "The claims are recalled from the paper without its numbers, except where a percentage is "
         "stated: they are orders and wide bounds. The published curves are not drawn.",
     ),
 )
 
-POWER, THETA, HPCC, TIMELY, DCQCN = "PowerTCP", "theta-PowerTCP", "HPCC", "TIMELY", "DCQCN"
+POWER, THETA, HPCC = "PowerTCP", "theta-PowerTCP", "HPCC"
+TIMELY, DCQCN, DCTCP = "TIMELY", "DCQCN", "DCTCP"
 
 HOST_BPS = 25e9
 
@@ -73,6 +76,11 @@ schemes: dict[str, dict[str, Any]] = {
     HPCC: hpcc19.hpcc(BASE_RTT_NS, max_stage=5, min_rate="100 Mbps"),
     TIMELY: hpcc19.timely(0.25, min_rate="100 Mbps"),
     DCQCN: hpcc19.dcqcn(0.25, min_rate="100 Mbps") | {"switch.control_priority": True},
+    DCTCP: hpcc19.dctcp(
+        window=math.floor(HOST_BPS * BASE_RTT_NS * 1e-9 / 8000),
+        additive_increase="154 Mbps",
+        min_rate="100 Mbps",
+    ),
 }
 
 
