@@ -319,6 +319,9 @@ fn meet_requirements(transport: &mut Value) {
     if ["dcqcn", "timely", "patched_timely"].contains(&kind) && reliability["receive_window"] == 1 {
         reliability["receive_window"] = json!(20);
     }
+    if ["expresspass", "homa", "ndp", "phost", "uet"].contains(&kind) {
+        reliability["receive_window"] = json!("none");
+    }
 }
 
 /// Returns the scenario of a seed.
