@@ -1,7 +1,7 @@
 //! Execution of a run: by the packet simulator, on one thread or several, or by an ideal.
 
 use crate::base::run_control::RunControl;
-use crate::base::schema::Problem;
+use crate::base::schema::{Parameter, Problem};
 use crate::base::units::{Bytes, Duration};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::model::graph::Graph;
@@ -60,7 +60,13 @@ impl Scenario {
                 let fitted = self.fitted(graph)?;
                 let scenario = fitted.as_ref().unwrap_or(self);
                 let transport = scenario.transport.as_ref().unwrap_or(transport);
-                scenario.simulate(graph, transport, [partitions, threads], control)
+                let mut results =
+                    scenario.simulate(graph, transport, [partitions, threads], control)?;
+                if let Some(fitted) = &fitted {
+                    results.summary["scenario"] = self.show();
+                    results.summary["fitted"] = self.changed_transports(fitted);
+                }
+                Ok(results)
             }
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
             (Model::Ideal(ideal), _) => self.run_ideal(graph, &**ideal, threads, control),

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::base::schema::Problem;
+use serde_json::Value;
+
+use crate::base::schema::{Parameter, Problem};
 use crate::base::units::Bytes;
 use crate::model::graph::Graph;
 use crate::run::scenario::Scenario;
@@ -30,6 +32,13 @@ impl Scenario {
         fitted.transport = main.or(fitted.transport);
         fitted.transports.extend(others);
         Ok(Some(fitted))
+    }
+
+    /// Shows the transports of a fitted scenario that differ from those of this one, by field.
+    pub(super) fn changed_transports(&self, fitted: &Self) -> Value {
+        let pairs = self.all_transports().zip(fitted.all_transports());
+        let changed = pairs.filter(|((_, given), (_, fitted))| given != fitted);
+        changed.map(|(_, (field, fitted))| (field, fitted.show())).collect()
     }
 
     /// Returns the sizes of the first flows of a class, or of all classes without a transport of their own.
@@ -63,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::base::schema::Parameter;
+    use crate::base::run_control::RunControl;
 
     #[test]
     fn each_transport_follows_the_sizes_of_its_classes() {
@@ -86,6 +95,11 @@ mod tests {
         assert_eq!(fitted.transports["short"].show()["cutoffs"], json!([200, 300]));
         let again = fitted.fitted(&scenario.graph().unwrap()).unwrap();
         assert!(again.is_none(), "given cutoffs stay");
+
+        // A result is that of the given scenario.
+        let summary = scenario.run_in_parts(1, 1, &RunControl::default()).unwrap().summary;
+        assert_eq!(summary["scenario"], scenario.show());
+        assert_eq!(summary["fitted"]["transports.short"]["cutoffs"], json!([200, 300]));
     }
 
     #[test]
