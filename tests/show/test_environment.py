@@ -8,7 +8,7 @@ import sojourn
 from conftest import COMPARED
 from sojourn.compare import comparison, tables
 from sojourn.scenario import encoding
-from sojourn.show.environment import environment_line, in_force_lines
+from sojourn.show.environment import environment_line, fitted_lines, in_force_lines
 
 
 def notes(variations: dict[str, Any], **changes: Any) -> list[str]:
@@ -123,3 +123,17 @@ def test_a_class_without_a_transport_of_its_own_has_that_of_the_scenario() -> No
     }
     lines = [line for line in notes({}, schemes=schemes, **changes) if "differ" in line]
     assert lines == ["the schemes differ only in congestion control and its parameters"]
+
+
+def test_parameters_that_follow_sizes_are_printed_with_their_values() -> None:
+    flows = [{"source": 0, "target": 1, "size": size} for size in ("100 B", "200 B", "300 B")]
+    scenario = {
+        "environment": "paper",
+        "topology": "star",
+        "transport": "homa",
+        "workload": {"kind": "flows", "flows": flows},
+    }
+    summary = sojourn.run(scenario).summary
+    cutoffs = summary["fitted"]["transport"]["cutoffs"]
+    assert fitted_lines(summary) == [f"transport: cutoffs {cutoffs} (from the sizes of its flows)"]
+    assert not fitted_lines(sojourn.run({**scenario, "transport": "dctcp"}).summary)

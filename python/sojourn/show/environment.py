@@ -123,6 +123,18 @@ def queue_lines(queues: Iterable[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
+def fitted_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return the parameters of transports that follow the sizes of their flows, of a run."""
+    lines = []
+    for field, fitted in summary.get("fitted", {}).items():
+        name = field.removeprefix(f"{OF_CLASSES}.")
+        scenario = summary["scenario"]
+        given = scenario[LAW] if field == LAW else scenario[OF_CLASSES][name]
+        changed = [f"{key} {value}" for key, value in fitted.items() if value != given[key]]
+        lines.append(f"{field}: {', '.join(changed)} (from the sizes of its flows)")
+    return lines
+
+
 def _limits(ports: Iterable[Mapping[str, Any]]) -> str:
     """Return the capacity and thresholds of ports: once if they are those of all rates."""
     ports = list(ports)

@@ -25,7 +25,7 @@ from sojourn.base.units import (
 from sojourn.runs.results import Result
 from sojourn.scale.errors import LEAST_IN_BATCH
 from sojourn.show.console import text_table
-from sojourn.show.environment import environment_line, queue_lines
+from sojourn.show.environment import environment_line, fitted_lines, queue_lines
 from sojourn.show.fidelity import doubt_lines, fidelity_lines
 from sojourn.show.intervals import format_value, with_half_widths
 from sojourn.show.table import Table
@@ -435,6 +435,7 @@ def _notes(result: Result, of_tables: Sequence[str], *, is_automatic: bool) -> l
     """Return notes on the meaning of the numbers, warnings, and stuck flows."""
     notes = [*fidelity_lines([result]), environment_line(result, is_automatic=is_automatic)]
     notes += queue_lines(result.summary.get("queues", ()))
+    notes += fitted_lines(result.summary)
     if result.summary.get("load"):
         notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
