@@ -62,9 +62,9 @@ impl Scenario {
                 let transport = scenario.transport.as_ref().unwrap_or(transport);
                 let mut results =
                     scenario.simulate(graph, transport, [partitions, threads], control)?;
-                if let Some(fitted) = &fitted {
+                results.summary["fitted"] = self.changed_transports(scenario);
+                if fitted.is_some() {
                     results.summary["scenario"] = self.show();
-                    results.summary["fitted"] = self.changed_transports(fitted);
                 }
                 Ok(results)
             }
