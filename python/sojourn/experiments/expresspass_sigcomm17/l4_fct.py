@@ -82,8 +82,8 @@ figure = Figure(
         "The 99th percentile of fewer than 100 flows of a size is their largest FCT, as of most "
         "sizes of web search and data mining at `quick`. No claim is about it.",
         "A flow of ExpressPass waits an RTT for its first credit, and DCTCP sends its first window "
-        "at once: the 99th percentiles of FCTs up to 10 KB are longer under ExpressPass (web server "
-        "31 %, cache follower 17 %).",
+        "at once: the 99th percentiles of FCTs up to 10 KB are longer under ExpressPass (web "
+        "server 31 %, cache follower 17 %).",
         "Wasted are credits that reach a sender without data; they count relative to all credits "
         "that reach senders.",
     ),
