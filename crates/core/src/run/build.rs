@@ -22,7 +22,6 @@ use crate::queueing::{LinkScale, disciplines};
 use crate::record::Recorder;
 use crate::record::recording::Recording;
 use crate::router::{self, PortInfo};
-use crate::run::checks::check_detours;
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
 use crate::simulation::common_interval::CommonInterval;
@@ -95,11 +94,9 @@ impl Scenario {
     }
 
     /// Returns the changes of the network's links, in order of time.
-    fn changes(&self, graph: &Graph) -> Result<Vec<Change>, Problem> {
+    pub(super) fn changes(&self, graph: &Graph) -> Result<Vec<Change>, Problem> {
         let changes = Change::all(&self.failures, self.convergence, graph);
-        let changes = changes.map_err(|problem| problem.within("failures"))?;
-        check_detours(self, graph, &changes)?;
-        Ok(changes)
+        changes.map_err(|problem| problem.within("failures"))
     }
 
     /// Returns the inputs of the workload.
@@ -173,7 +170,7 @@ impl Scenario {
     pub(super) fn check_on(&self, graph: &Graph) -> Result<(), Problem> {
         let flows = self.flows(graph)?;
         self.check_link_loads(graph)?;
-        self.changes(graph)?;
+        self.check_detours(graph)?;
         if let Some(transport) = &self.transport {
             let parts = self.network_parts(graph, transport, &flows.classes)?;
             let mut kinds = BTreeSet::new();

@@ -145,26 +145,26 @@ fn collects_stack(scenario: &Scenario, transport: &controllers::Config) -> bool 
         && transport.digest(Duration::ZERO).is_none()
 }
 
-/// Checks that telemetry covers the paths on which packets avoid failed cables.
-pub(super) fn check_detours(
-    scenario: &Scenario,
-    graph: &Graph,
-    changes: &[Change],
-) -> Result<(), Problem> {
-    let mut transports = scenario.all_transports();
-    let Some((_, transport)) = transports.find(|(_, law)| collects_stack(scenario, law)) else {
-        return Ok(());
-    };
-    match Change::longest_detour(changes, graph) {
-        Some((links, from)) if usize::from(links) > TelemetryStack::CAPACITY + 1 => {
-            let (most, name, switches) = (TelemetryStack::CAPACITY, transport.title(), links - 1);
-            let message = format!(
-                "must leave paths of up to {most} switches, not {switches} from {from} on: telemetry of \
-                 `{name}`"
-            );
-            Err(Problem::new("failures", message))
+impl Scenario {
+    /// Checks failures, and that telemetry covers the paths on which packets avoid failed cables.
+    pub(super) fn check_detours(&self, graph: &Graph) -> Result<(), Problem> {
+        let changes = self.changes(graph)?;
+        let mut transports = self.all_transports();
+        let Some((_, transport)) = transports.find(|(_, law)| collects_stack(self, law)) else {
+            return Ok(());
+        };
+        match Change::longest_detour(&changes, graph) {
+            Some((links, from)) if usize::from(links) > TelemetryStack::CAPACITY + 1 => {
+                let (most, name, switches) =
+                    (TelemetryStack::CAPACITY, transport.title(), links - 1);
+                let message = format!(
+                    "must leave paths of up to {most} switches, not {switches} from {from} on: telemetry \
+                     of `{name}`"
+                );
+                Err(Problem::new("failures", message))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
     }
 }
 

@@ -57,6 +57,7 @@ impl Scenario {
         self.check_jobs(graph)?;
         match (&self.model, &self.transport) {
             (Model::Packet, Some(transport)) => {
+                self.check_detours(graph)?;
                 let fitted = self.fitted(graph)?;
                 let scenario = fitted.as_ref().unwrap_or(self);
                 let transport = scenario.transport.as_ref().unwrap_or(transport);

@@ -121,12 +121,16 @@ impl Change {
         let mut avoided = BTreeSet::new();
         let mut longest = None;
         for now in changes.chunk_by(|a, b| a.at == b.at) {
+            let mut differs = false;
             for change in now {
-                match change.turn {
+                differs |= match change.turn {
                     LinkState::IsAvoided => avoided.insert(change.cable),
                     LinkState::IsTaken => avoided.remove(&change.cable),
-                    LinkState::Fails | LinkState::Returns => continue,
+                    LinkState::Fails | LinkState::Returns => false,
                 };
+            }
+            if !differs {
+                continue;
             }
             let mut paths = Paths::over(graph, |link| !avoided.contains(&(link & !1)));
             let pairs = hosts.values().flat_map(|a| hosts.values().map(move |b| (*a, *b)));
